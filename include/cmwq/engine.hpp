@@ -27,6 +27,7 @@
 #include <cmwq/detail/engine/ledger/item_events.ipp>
 #include <cmwq/detail/engine/ledger/node_slots.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger.ipp>
+#include <cmwq/detail/engine/ledger/pool_ledger_ages.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger_lists.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger_reports.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger_waits.ipp>

@@ -115,8 +115,8 @@ struct queue_stats : queue_counters {
     /// `cpu_ns`: of short items one stands for many.
     duration_histogram run_times;
     /// How long they have waited, from the moment when they were queued, or when their delay was over, until their
-    /// function was called; cancelled ones are not among them. An estimate, to a microsecond. Of a wait of more than 73
-    /// minutes, multiples of 73 minutes are missing.
+    /// function was called; cancelled ones are not among them. An estimate, to two microseconds, or to 3 % if the limit
+    /// has kept the item back. Of a wait of more than 73 minutes, multiples of 73 minutes are missing.
     duration_histogram wait_times;
 };
 

@@ -33,6 +33,11 @@ class bare_env {
     cmwq::detail::live_thresholds thresholds_;
     cmwq::detail::diagnosis_requests diagnosis_;
     cmwq::detail::closure_memory closures_;
+
+public:
+    mutable cmwq::detail::tick_clock ticks; ///< no thread lets it go on
+
+private:
     cmwq::detail::pool_env env_;
     cmwq::detail::pool_table pools_;
 
@@ -45,8 +50,8 @@ public:
         : options_(with(std::move(o), cmwq::topology::synthetic(shape))),
           cpus_(options_, cmwq::detail::made_for::caller, nullptr), threads_(options_.threads, options_.max_threads),
           events_(options_, requests_, observers_), thresholds_(options_), diagnosis_(thresholds_, requests_),
-          closures_(cpus_.nr_cpus()),
-          env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_, observers_, thresholds_},
+          closures_(cpus_.nr_cpus()), env_{options_,  cpus_,   threads_,   requests_,  ticks,      pools_,
+                                           closures_, events_, diagnosis_, observers_, thresholds_},
           pools_(env_, first_pool_id), timers(first_pool_id, cpus_) {}
     ~bare_env() { deliver_events(); }
     bare_env(const bare_env&) = delete;

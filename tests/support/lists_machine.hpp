@@ -7,6 +7,7 @@
 
 #include <cmwq/detail/engine/threads/local_lists.hpp>
 
+#include <cstdint>
 #include <cstdlib>
 #include <vector>
 
@@ -15,11 +16,13 @@ namespace cmwq_test {
 /// Two workers in their loop, a guest that runs tasks, and a queue.
 class lists_machine {
     bare_env env_;
+    std::int64_t now_ = 1'024'000; // steady clock
     cmwq::detail::busy_workers<cmwq::detail::worker> working_;
     cmwq::detail::spare_workers spares_{env_.get()};
 
 public:
     explicit lists_machine(unsigned max_active = 100) : queue_(env_, pool, max_active) {
+        env_.ticks.begin(now_);
         if (!working_.reserve(4)) std::abort();
         for (cmwq::detail::worker* w : {&a, &b, &guest}) {
             const cmwq::detail::scoped_lock g(ledger.lock);
@@ -42,6 +45,7 @@ public:
 
     /// From outside.
     void queue(cmwq::work_base& w) {
+        cmwq::detail::work_access::set_queued_at(w, env_.ticks.now());
         if (!pool.push(w, pwq)) std::abort();
     }
     /// From the item that the worker runs.
@@ -49,6 +53,7 @@ public:
     void queue_by(cmwq::detail::worker& by, cmwq::work_base& w, cmwq::detail::pool_workqueue& in) {
         if (cmwq::detail::work_access::claim(w) != cmwq::detail::claim_result::claimed) std::abort();
         cmwq::detail::work_access::set_pwq(w, &in);
+        cmwq::detail::work_access::set_queued_at(w, env_.ticks.now());
         lists.push(ledger, by, w);
     }
     /// The worker begins its next run. Null: there is no item for it.
@@ -68,6 +73,17 @@ public:
         ledger.end_run_locked(by, d);
         lists.end_run_locked(ledger, by);
     }
+    /// The service thread looks for old items, so many times, after each time of that length. An item is old after
+    /// eight milliseconds.
+    void tick(int n = 1, int milliseconds = 4) {
+        for (; n > 0; --n) {
+            env_.ticks.tick(now_ += milliseconds * std::int64_t{1'024'000});
+            const cmwq::detail::scoped_lock g(ledger.lock);
+            lists.look_for_old_locked(ledger);
+        }
+    }
+    /// The service thread sleeps for that many minutes.
+    void sleep(int minutes) { env_.ticks.begin(now_ += minutes * std::int64_t{60'000'000'000}); }
     std::vector<cmwq::work_base*> run_all(cmwq::detail::worker& by) {
         std::vector<cmwq::work_base*> order;
         while (cmwq::work_base* const w = start(by)) {
@@ -76,6 +92,8 @@ public:
         }
         return order;
     }
+
+    [[nodiscard]] const bare_env& environment() const { return env_; }
 
     cmwq::detail::local_lists lists{working_, spares_};
     bare_pool pool{env_, 7, &lists};

@@ -39,6 +39,19 @@ public:
 
     void push_front(T& t) noexcept { link(t, head_.next); }
     void push_back(T& t) noexcept { link(t, &head_); }
+    /// `at`: null: as push_front().
+    void insert_behind(T* at, T& t) noexcept { link(t, at != nullptr ? static_cast<node&>(*at).next : head_.next); }
+    /// Moves all elements of `from` to this list. If both are sorted by `is_before(a, b)`, the result is, too; of equal
+    /// elements those of this list come first. It passes only those of this list that come behind the first of `from`.
+    template <class F>
+    void merge(intrusive_list& from, F&& is_before) noexcept {
+        T* at = back();
+        while (T* const t = from.back()) {
+            while (at != nullptr && is_before(*t, *at)) at = prev(*at);
+            from.remove(*t);
+            insert_behind(at, *t);
+        }
+    }
 
     void remove(T& t) noexcept {
         node& n = t;

@@ -108,3 +108,35 @@ TEST_CASE("intrusive_list: random operations agree with std::deque") {
         REQUIRE(l.back() == (oracle.empty() ? nullptr : &e[oracle.back()]));
     }
 }
+
+TEST_CASE("intrusive_list: an element goes behind another one, or to the front") {
+    std::deque<listed> e(3);
+    first_list l;
+    for (int i = 0; i < 3; ++i) e[static_cast<std::size_t>(i)].number = i;
+    l.insert_behind(nullptr, e[2]);
+    l.insert_behind(nullptr, e[0]);
+    l.insert_behind(&e[0], e[1]);
+    CHECK(numbers(l) == ints{0, 1, 2});
+}
+
+TEST_CASE("intrusive_list: two sorted lists are merged; of equal elements those of the first one come first") {
+    std::mt19937 random(static_cast<unsigned>(cmwq_test::seed()));
+    for (int round = 0; round < 200; ++round) {
+        std::deque<listed> elements;
+        first_list to, from;
+        std::vector<int> keys_to, keys_from;
+        for (int i = 0, n = static_cast<int>(random() % 12); i < n; ++i)
+            keys_to.push_back(static_cast<int>(random() % 8));
+        for (int i = 0, n = static_cast<int>(random() % 12); i < n; ++i)
+            keys_from.push_back(static_cast<int>(random() % 8));
+        std::sort(keys_to.begin(), keys_to.end());
+        std::sort(keys_from.begin(), keys_from.end());
+        for (const int k : keys_to) to.push_back(elements.emplace_back()), to.back()->number = 10 * k;
+        for (const int k : keys_from) from.push_back(elements.emplace_back()), from.back()->number = 10 * k + 1;
+        to.merge(from, [](const listed& a, const listed& b) { return a.number / 10 < b.number / 10; });
+        CHECK(from.empty());
+        const ints got = numbers(to);
+        CHECK(got.size() == keys_to.size() + keys_from.size());
+        CHECK(std::is_sorted(got.begin(), got.end())); // also by the last digit: from which list
+    }
+}

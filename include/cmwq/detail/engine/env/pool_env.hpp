@@ -11,6 +11,7 @@
 #include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/engine/env/thread_budget.hpp>
+#include <cmwq/detail/engine/env/tick_clock.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/runtime_options.hpp>
 
@@ -23,14 +24,17 @@ class pool_table;
 
 /// References only: the runtime owns the parts, and outlives its pools.
 struct pool_env {
+    // Used on the path of an item: a cache line, with the clock before them in runtime_core.
     const runtime_options& options;
     cpu_map& cpus;
     thread_budget& threads;
     service_requests& requests;
-    event_reporter& events;
-    diagnosis_requests& diagnosis;
+    tick_clock& ticks;
     pool_table& pools;
     closure_memory& closures;
+
+    event_reporter& events;
+    diagnosis_requests& diagnosis;
     observers& observing;
     const live_thresholds& thresholds; ///< instead of the options of these names
     pool_finder* finder = nullptr;     ///< the same object as `pools`, for the floors below; set by its constructor

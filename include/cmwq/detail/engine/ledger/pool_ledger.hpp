@@ -226,8 +226,8 @@ public:
     void drain_locked(deferred& d) noexcept CMWQ_REQUIRES(lock);
     /// As drain_locked(), for callers that must know every item of the pool: also accepts the local items of workers.
     void gather_locked(deferred& d) noexcept CMWQ_REQUIRES(lock) {
+        drain_locked(d); // first: the local items then go to their places among these
         owner.recall_local_items_locked();
-        drain_locked(d);
     }
     /// As drain_locked(), for callers that must know that item.
     void gather_locked(const work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock) {
@@ -237,8 +237,13 @@ public:
     }
     /// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
+    /// The same for items that were queued before others of these lists, from the oldest to the youngest: they go to
+    /// the places of their ages. The caller then calls publish_pending_locked().
+    void accept_by_age_locked(item_list& items) noexcept CMWQ_REQUIRES(lock);
     /// As accept_locked(), but if the limit admits the item, the caller runs it. False: it is on the inactive list.
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
+    /// The same for an item that was queued before others of that list: it goes to the place of its age.
+    [[nodiscard]] bool admit_by_age_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     /// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier
@@ -371,6 +376,9 @@ private:
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock);
     void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] bool enter_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] bool take_slot_of_younger_locked(work_base& w, const ages& a, int& steps) noexcept
+        CMWQ_REQUIRES(lock);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     void activate_beyond_limit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
@@ -422,6 +430,7 @@ private:
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock) = nullptr; // L: waiters for items that are pending here
     run_record* only_record_ CMWQ_GUARDED_BY(lock) = nullptr;   // L: see set_only_record_locked()
+    std::uint64_t nr_sorted_ CMWQ_GUARDED_BY(lock) = 0;         // L: calls of accept_by_age_locked()
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

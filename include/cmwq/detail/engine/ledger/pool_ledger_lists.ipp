@@ -139,6 +139,13 @@ CMWQ_INLINE void pool_ledger::accept_locked(work_base& w) noexcept {
 // list of its pwq.
 CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
+    if (enter_locked(pwq, w)) return true;
+    pwq.add_inactive(w);
+    return false;
+}
+
+// Gives an item its color. True: it has taken a slot of the limit. False: it belongs on the inactive list of its pwq.
+CMWQ_INLINE bool pool_ledger::enter_locked(pool_workqueue& pwq, work_base& w) noexcept {
     const std::uint64_t before = work_access::location_of(w) & ~location::color_mask;
     const std::uint64_t p = before | std::uint64_t{pwq.colors.enter()} << location::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
@@ -146,7 +153,6 @@ CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
         work_access::set_location(w, p);
         return true;
     }
-    pwq.add_inactive(w);
     pwq.queue->note_backlog();
     work_access::set_location(w, p | location::on_inactive);
     return false;
@@ -171,6 +177,7 @@ CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base&
     pwq.inactive.remove(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+    begin_age(w, env.ticks);
     pwq.has_removed_inactive(); // last: it may read a clock, and so costs other calls no stack frame
 }
 
@@ -310,6 +317,7 @@ CMWQ_INLINE void pool_ledger::end_nested_locked(run_record& self) noexcept {
     nr_nested_.store(static_cast<int>(nested_.size()), release); // [RUN-2]
     while (work_base* const again = self.scheduled.pop_front()) {
         push_active_locked(*work_access::pwq(*again), *again);
+        begin_age(*again, env.ticks);
         work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
     }
     give_back_locked(self);

@@ -95,6 +95,9 @@ public:
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
     std::uint64_t searched_to = 0;                   // G: and the youngest generation of colors that it covered
+    // L: the last item that pool_ledger::accept_by_age_locked() has put on the inactive list, in this call of it
+    work_base* sorted_last = nullptr;
+    std::uint64_t sorted_in = 0;
 
     /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has
     /// released its locks.
@@ -106,6 +109,11 @@ public:
     void add_inactive(work_base& w) noexcept {
         if (inactive.empty()) at_limit.begin();
         inactive.push_back(w);
+    }
+    /// The same, behind `at`; null: as the first one.
+    void add_inactive(work_base& w, work_base* at) noexcept {
+        if (inactive.empty()) at_limit.begin();
+        inactive.insert_behind(at, w);
     }
     /// One of them does not wait any more.
     void remove_inactive(work_base& w) noexcept {

@@ -48,8 +48,9 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom, report_
       diagnosis_requests_(thresholds_, requests_),
       diagnosis_(
           env_, queues_, [](placement& p) { p.helper_began(placement::helper::diagnosis); }, placement_),
-      closures_(cpus_.nr_cpus()), env_{options_, cpus_,     threads_,   requests_,  events_, diagnosis_requests_,
-                                       pools_,   closures_, observers_, thresholds_},
+      closures_(cpus_.nr_cpus()),
+      env_{options_,   cpus_,      threads_, requests_, ticks_, pools_, closures_, events_, diagnosis_requests_,
+           observers_, thresholds_},
       pools_(env_, directory::get().reserve_ids()), listed_(*this, pools_, queues_), placement_(env_, queues_),
       freezer_(placement_, queues_, requests_), timers_(pools_.id(), cpus_),
       service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_),

@@ -40,6 +40,7 @@ private:
     void set_up_thread() noexcept;
     [[nodiscard]] std::int64_t monitor() noexcept;
     bool tick(std::int64_t passed) noexcept;
+    void look_for_old(std::int64_t now) noexcept;
     void report_stall(item_pool& pool) noexcept;
     void abort_if_stalled(item_pool& pool) noexcept;
 
@@ -52,6 +53,7 @@ private:
     std::int64_t next_tick_ = 0;   // S: steady clock; 0: the monitor sleeps
     std::int64_t tick_length_ = 0; // S: nanoseconds
     std::int64_t ticked_at_ = 0;   // S: steady clock
+    std::int64_t next_look_ = 0;   // S: for old items; steady clock
     std::int64_t check_due_ = 0;   // S: when to request the next routine check of the CPUs; steady clock
     int quiet_ticks_ = 0;          // S
 };

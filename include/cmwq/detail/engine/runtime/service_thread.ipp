@@ -42,7 +42,21 @@ CMWQ_INLINE void service_thread::serve() noexcept {
     }
 }
 
-// Runs a tick if it is due. Returns when the next one is due, steady clock; 0: the monitor sleeps.
+// Lets the clock of ages go on, and looks for old items. It is due at each tick, and more often if there are pools that
+// may have some: docs/dev/guarantees.md promises how long an item waits at most.
+CMWQ_INLINE void service_thread::look_for_old(std::int64_t now) noexcept {
+    constexpr std::int64_t interval = 2'000'000;
+    env_.ticks.tick(now);
+    bool often = false;
+    env_.pools.for_each_pool([&often](item_pool& p) {
+        if (p.locals == nullptr) return;
+        p.look_for_old();
+        often = true;
+    });
+    next_look_ = often ? now + interval : next_tick_;
+}
+
+// Runs what is due. Returns when the next call is due, steady clock; 0: the monitor sleeps.
 CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     arming& armed = env_.requests.monitor();
@@ -53,6 +67,8 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
         tick_length_ = shortest_tick;
         next_tick_ = now + tick_length_;
         ticked_at_ = now;
+        env_.ticks.begin(now);
+        next_look_ = now;
     } else if (now >= next_tick_) {
         // Limits the time since the last tick: after a pause of the virtual machine, for instance, the process did not
         // run for all of that time.
@@ -62,7 +78,9 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
         tick_length_ = eventful ? shortest_tick : tick_length_ < longest_tick ? tick_length_ * 2 : longest_tick;
         next_tick_ = armed.is_armed() ? now + tick_length_ : 0;
     }
-    return next_tick_;
+    if (next_tick_ == 0) return 0;
+    if (now >= next_look_) look_for_old(now);
+    return std::min(next_tick_, next_look_);
 }
 
 // One check of all pools. Returns whether it had to start a spare worker because no sentinel had done so.

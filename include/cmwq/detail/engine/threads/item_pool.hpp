@@ -92,6 +92,9 @@ public:
     /// A tick of the monitor, for a pool with workers: checks for blocked ones, CPU hogs, and overdue items. `passed`:
     /// nanoseconds since the last call, without times in which the process could not run.
     monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// A tick of the clock for ages, for a pool with local lists. Does nothing if no item is local: then they start in
+    /// the order in which they came.
+    void look_for_old() noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Whether the pool has started no item for `limit` nanoseconds although items are pending; 0: never. `passed`: as
     /// above.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);

@@ -160,6 +160,15 @@ CMWQ_INLINE monitor_findings item_pool::look_after(std::int64_t passed) noexcept
     return {.pending = true, .eventful = threads->wake()};
 }
 
+CMWQ_INLINE void item_pool::look_for_old() noexcept {
+    if (!locals->any() || !ledger.lock_for_service()) return;
+    deferred d;
+    const scoped_lock g(ledger.lock, adopt_lock);
+    ledger.drain_locked(d); // the oldest item may be one of the inbox
+    locals->look_for_old_locked(ledger);
+    ledger.owner.notify_locked(d);
+}
+
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
     if (!stall_.has_lasted(pending(), nr_begun(), passed, limit)) return false;
     // An item in the inbox may only have to wait behind another item of its ordered queue.

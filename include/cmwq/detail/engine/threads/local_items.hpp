@@ -30,6 +30,11 @@ public:
     /// Any thread. A snapshot.
     [[nodiscard]] bool empty() const noexcept { return size_.load(seq_cst) == 0; } // [LOC-1]
     [[nodiscard]] unsigned size() const noexcept { return size_.load(relaxed); }
+    /// The place of the oldest item; ages::none: there is none. A snapshot.
+    [[nodiscard]] ages::place oldest(const ages& a) const noexcept {
+        const wait_stamp s = first_.load(relaxed);
+        return s != 0 ? a.of(s) : ages::none;
+    }
 
     // --- the owner ---------------------------------------------------------------------------------------------------
 
@@ -48,14 +53,14 @@ public:
         return true;
     }
     enum class wanted : unsigned char { any, closure };
-    /// Takes the newest item, if it belongs to `of`, is wanted, and may follow in the current run: no recall has come
-    /// since its begin. Null otherwise. `nr_recalls`: of the pool.
-    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, wanted which,
+    /// Takes the item at that end, if it belongs to `of`, is wanted, and may follow in the current run: no recall has
+    /// come since its begin. Null otherwise. `nr_recalls`: of the pool.
+    [[nodiscard]] work_base* take_follow_up(end from, const pool_workqueue& of, wanted which,
                                             const atomic<std::uint64_t>& nr_recalls) noexcept CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
         const scoped_lock g(lock_);
         const bool continues = continues_since_.load(relaxed) == nr_recalls.load(seq_cst); // [LOC-4]
-        work_base* const w = continues ? list_.back() : nullptr;
+        work_base* const w = continues ? at(from) : nullptr;
         if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
         if (which == wanted::closure && !work_access::is_self_owned(*w)) return nullptr;
         remove_locked(*w);
@@ -84,7 +89,7 @@ public:
 
     [[nodiscard]] work_base* take(end which) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        work_base* const w = which == end::oldest ? list_.front() : list_.back();
+        work_base* const w = at(which);
         if (w != nullptr) remove_locked(*w);
         return w;
     }
@@ -102,17 +107,22 @@ public:
         }
         if (!moved.empty()) to.push_all(moved);
     }
-    /// Moves all items to `to`. Until its next run, the owner takes no item that follows in its current one.
-    void recall(item_list& to) noexcept CMWQ_EXCLUDES(lock_) {
+    /// Moves all items to `to`, which is sorted by `a`. Until its next run, the owner takes no item that follows in its
+    /// current one.
+    void recall(item_list& to, const ages& a) noexcept CMWQ_EXCLUDES(lock_) {
         if (continues_since_.load(relaxed) == never && empty())
             return; // many blocked workers have been recalled before
-        const scoped_lock g(lock_);
-        continues_since_.store(never, relaxed);
-        while (work_base* const w = list_.front()) {
-            remove_locked(*w);
-            note_moved(*w, moved_to::pool);
-            to.push_back(*w);
+        item_list own;
+        {
+            const scoped_lock g(lock_);
+            continues_since_.store(never, relaxed);
+            while (work_base* const w = list_.front()) {
+                remove_locked(*w);
+                note_moved(*w, moved_to::pool);
+                own.push_back(*w);
+            }
         }
+        to.merge(own, [&a](const work_base& x, const work_base& y) { return a.of(age_of(x)) < a.of(age_of(y)); });
     }
     /// Calls `f(work_base&)` for each item, the oldest one first.
     template <class F>
@@ -130,6 +140,9 @@ public:
 private:
     static constexpr std::uint64_t never = UINT64_MAX;
 
+    [[nodiscard]] work_base* at(end which) noexcept CMWQ_REQUIRES(lock_) {
+        return which == end::oldest ? list_.front() : list_.back();
+    }
     void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         while (work_base* const w = items.pop_front()) list_.push_back(*w);
@@ -144,11 +157,18 @@ private:
         // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
         // the list filled, or the owner has seen its count at this push.
         const auto n = static_cast<unsigned>(list_.size());
-        if (size_.load(relaxed) == 0) size_.store(n, seq_cst); // [LOC-1]
-        else size_.store(n, relaxed);
+        if (size_.load(relaxed) != 0) return size_.store(n, relaxed);
+        publish_first_locked();
+        size_.store(n, seq_cst); // [LOC-1]
+    }
+    // Relaxed: a reader compares ages. Under the lock of the list it then looks whether there is an item.
+    void publish_first_locked() noexcept CMWQ_REQUIRES(lock_) {
+        first_.store(list_.empty() ? 0 : work_access::queued_at(list_.first()), relaxed);
     }
     void remove_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
+        const bool was_first = &w == list_.front();
         list_.remove(w);
+        if (was_first) publish_first_locked();
         size_.store(static_cast<unsigned>(list_.size()), relaxed); // relaxed: a lower number wakes no thread
     }
 
@@ -157,6 +177,7 @@ private:
     // owner, or under P; always under L
     atomic<std::uint64_t> continues_since_{never};
     item_list list_ CMWQ_GUARDED_BY(lock_); // P: in the order of their pushes
+    atomic<wait_stamp> first_{0};           // A: the stamp of the first item; 0: there is none; written under P
     atomic<unsigned> size_{0};              // A: length of the list; written under P
 };
 

@@ -92,6 +92,8 @@ public:
     }
     /// The ledger accepts all local items.
     void recall_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// At each tick: looks whether an item of the pool is old. While one is, old ones start first.
+    void look_for_old_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
 
 private:
     [[nodiscard]] bool find() const noexcept;
@@ -103,14 +105,18 @@ private:
     static bool become_follower(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Gives an item that has left its list a color and a slot. False: the limit keeps it back.
     [[nodiscard]] static bool admit_locked(pool_ledger& ledger, work_base& w) noexcept CMWQ_REQUIRES(ledger.lock) {
-        if (ledger.admit_locked(w)) return true;
+        if (ledger.admit_by_age_locked(w)) return true;
         note_moved(w, moved_to::pool);
         return false;
     }
     static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_of_guests_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    bool note_oldest_locked(const ages& a, ages::place oldest) noexcept;
+    [[nodiscard]] ages::place find_oldest(const ages& a, ages::place oldest, worker*& from) const noexcept;
+    [[nodiscard]] work_base* take_old_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] work_base* take_local_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    void take_half_locked(worker& from, worker& self) noexcept;
     bool take_from_others_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
 
     const busy_workers<worker>& workers_; // I
@@ -118,6 +124,8 @@ private:
     // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
+    // A: an item is old: those go first whose stamp is not after this. 0: none is. Written under L
+    atomic<wait_stamp> old_until_{0};
     atomic<bool> has_left_items_{false};      // A: a worker that is not counted has local items
     atomic<std::uint64_t> nr_recalls_{0};     // A: calls of recall_locked(); written under L
     intrusive_list<worker, idle_tag> guests_; // L: those that run tasks

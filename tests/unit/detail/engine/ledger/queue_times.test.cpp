@@ -60,7 +60,7 @@ TEST_CASE("queue times: in a burst before the first item has ended, the first wa
     int measured = 0;
     for (int i = 0; i < many; ++i) {
         assign(one, q.pwq);
-        measured += work_access::queued_at(one) != 0 ? 1 : 0;
+        measured += is_exact(work_access::queued_at(one)) ? 1 : 0;
         if (i == 0) CHECK(measured == 1);
     }
     CHECK(measured > many / 64);
@@ -78,15 +78,61 @@ TEST_CASE("queue times: a shared histogram is a histogram") {
     CHECK(got.counts[cmwq::duration_histogram::class_of(std::chrono::nanoseconds{1'000})] == 3);
 }
 
+namespace {
+
+constexpr std::int64_t unit = 1'024, millisecond = 1'000'000, minute = 60'000 * millisecond;
+
+/// What is measured of an item that was queued at `began`, became active `kept` later, if not 0, and started `more`
+/// later.
+std::int64_t measured(std::int64_t began, std::int64_t kept, std::int64_t more) {
+    cmwq_test::bare_item w;
+    work_access::set_queued_at(w, exact_stamp(began));
+    if (kept != 0) {
+        const wait_stamp now = exact_stamp(began + kept);
+        work_access::set_queued_at(w, kept_stamp::make(time_waited(w, now), now));
+        work_access::set_location(w, location::kept_back);
+    }
+    return std::int64_t{time_waited(w, exact_stamp(began + kept + more))} * unit;
+}
+
+} // namespace
+
 TEST_CASE("queue times: a stamp says when an item was queued, for 73 minutes") {
-    constexpr std::int64_t unit = 1'024, minute = 60'000'000'000;
     for (const std::int64_t began : {std::int64_t{0}, 12'345 * minute, (std::int64_t{1} << 42) - unit}) {
         INFO(began);
-        CHECK(stamp_of(began) != 0);
-        for (const std::int64_t waited : {std::int64_t{0}, std::int64_t{1'000'000}, 73 * minute}) {
-            const std::int64_t measured = time_between(stamp_of(began), stamp_of(began + waited));
-            CHECK(measured > waited - 2 * unit);
-            CHECK(measured < waited + 2 * unit);
+        for (const std::int64_t waited : {std::int64_t{0}, millisecond, 73 * minute}) {
+            const std::int64_t got = measured(began, 0, waited);
+            CHECK(got > waited - 3 * unit);
+            CHECK(got < waited + 3 * unit);
         }
     }
+}
+
+TEST_CASE("queue times: an item that the limit has kept back is measured from its queueing, and its age is not") {
+    for (const std::int64_t began : {std::int64_t{0}, 12'345 * minute, (std::int64_t{1} << 42) - millisecond}) {
+        for (std::int64_t kept = 3 * millisecond; kept < 70 * minute; kept = kept * 7 / 5) {
+            for (const std::int64_t more : {std::int64_t{0}, 300'000L, 40 * millisecond, 2 * minute}) {
+                INFO(began << ", kept back for " << kept << " and then waited for " << more);
+                const std::int64_t got = measured(began, kept, more);
+                CHECK(got > kept + more - kept / 30 - millisecond);
+                CHECK(got < kept + more + kept / 30 + millisecond);
+            }
+        }
+    }
+    cmwq_test::bare_item w;
+    tick_clock ticks;
+    ticks.begin(steady_now() - 10 * millisecond);
+    ticks.tick(steady_now());
+    const auto queued_before = [&](std::int64_t ns) { // and active now
+        work_access::set_location(w, 0);
+        work_access::set_queued_at(w, exact_stamp(steady_now() - ns));
+        begin_age(w, ticks);
+        return ticks.compare().of(age_of(w));
+    };
+    CHECK_FALSE((queued_before(0), was_kept_back(w)));
+    CHECK(queued_before(minute) > 0); // it looks as if it had been queued after the clock has begun
+    CHECK(was_kept_back(w));
+    work_access::set_queued_at(w, exact_stamp(0) - exact_bit);
+    begin_age(w, ticks);
+    CHECK(work_access::queued_at(w) == ticks.now());
 }
