@@ -145,11 +145,11 @@ struct runtime_options {
     std::optional<topology> machine = {};
 
     /// The highest number of workers over all pools; 0: as many as the limits of the queues and the system admit. At
-    /// the limit, an idle pool gives up a worker to a pool that needs one more. If no worker is idle, items wait, which
-    /// the runtime reports once, and rescuers run the items of the queues that have one. With less than twice the
-    /// number of pools in use, some pools have no spare worker. It must be higher than the number of items that block
-    /// until others have run. Rescuers, sentinels, the threads of bottom halves, the
-    /// three threads of the runtime itself, and workers that are to end do not count.
+    /// the limit, and where the system refuses threads, an idle pool gives up a worker to a pool that needs one more.
+    /// If no worker is idle, items wait, which the runtime reports once, and rescuers run the items of the queues that
+    /// have one. With less than twice the number of pools in use, some pools have no spare worker. It must be higher
+    /// than the number of items that block until others have run. Rescuers, sentinels, the threads of bottom halves,
+    /// the three threads of the runtime itself, and workers that are to end do not count.
     unsigned max_threads = 0;
 
     /// The time that a surplus worker, beyond those that a pool keeps, may be idle before its thread ends.

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <iostream>
+#include <latch>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -72,6 +73,32 @@ int check_without_threads(Tighten tighten, Lift lift) {
     helped.post([&] { ++runs; });
     helped.flush();
     f.expect(32, runs == many + 1, "the queue does not continue");
+    return f.wrong();
+}
+
+/// Runs in a child, as check_without_threads(). After `tighten()` the system makes a thread only when another one has
+/// ended. No queue has a rescuer.
+template <class P, class Tighten, class Lift>
+int check_idle_workers_suffice(Tighten tighten, Lift lift) {
+    findings f;
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> donor{rt, {.name = "donor", .attrs = cmwq::attrs{}.nice(3)}};
+    std::latch all(6);
+    for (int i = 0; i < 6; ++i) donor.post([&] { all.arrive_and_wait(); });
+    donor.flush();
+    cmwq::workqueue<P> q{rt, "q"}; // no worker of its pools exists
+    tighten();
+    try {
+        std::thread([] {}).join();
+        f.expect(1, false, "the limit does not hold");
+    } catch (const std::system_error&) {}
+    std::atomic<unsigned> ran{0};
+    const auto nr_cpus = static_cast<unsigned>(rt.cpus().size());
+    for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [&] { ++ran; });
+    f.expect(2, eventually([&] { return ran == nr_cpus; }), "items wait beside idle workers");
+    donor.post([&] { ++ran; });
+    f.expect(4, eventually([&] { return ran == nr_cpus + 1; }), "the donor waits beside idle workers");
+    lift(); // what still waits can run: the destructors return
     return f.wrong();
 }
 

@@ -77,8 +77,9 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while pids.max of the cgroup admits no worker", "",
-                        cmwq_test::threaded_policies) {
+/// In a child in a new cgroup: calls check(tighten, lift), of which the first one sets pids.max to what exists.
+template <class Check>
+static void check_in_cgroup(Check check) {
     const pids_cgroup group;
     if (!group.exists()) {
         std::cout << "skipped: " << group.why_not << '\n';
@@ -87,8 +88,19 @@ TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while pids.max of 
     cmwq_test::check_in_child_or_skip(
         [&] {
             if (!group.enter()) return cmwq_test::not_permitted;
-            return cmwq_test::check_without_threads<TestType>([&] { group.set_max(group.current()); },
-                                                              [&] { group.set_max("max"); });
+            return check([&] { group.set_max(group.current()); }, [&] { group.set_max("max"); });
         },
         "this process may not enter another cgroup");
+}
+
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while pids.max of the cgroup admits no worker", "",
+                        cmwq_test::threaded_policies) {
+    check_in_cgroup([](auto tighten, auto lift) { return cmwq_test::check_without_threads<TestType>(tighten, lift); });
+}
+
+// proves: progress-35
+TEMPLATE_LIST_TEST_CASE("limits: at pids.max of the cgroup no item waits beside idle workers of another pool", "",
+                        cmwq_test::threaded_policies) {
+    check_in_cgroup(
+        [](auto tighten, auto lift) { return cmwq_test::check_idle_workers_suffice<TestType>(tighten, lift); });
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <grp.h>
+#include <iterator>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,11 +35,16 @@ void set_limit(rlim_t n) {
     ::setrlimit(RLIMIT_NPROC, &l);
 }
 
-} // namespace
+/// The threads of this process.
+rlim_t nr_threads() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<rlim_t>(std::distance(begin(tasks), end(tasks)));
+}
 
-// proves: kernel-33
-TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC admits no worker", "",
-                        cmwq_test::threaded_policies) {
+/// In a child, which belongs to a user without other processes: calls check(tighten, lift), of which the first one sets
+/// RLIMIT_NPROC to what `limit` returns.
+template <class Check>
+void check_at_limit(rlim_t (*limit)(), Check check) {
     const bool root = ::geteuid() == 0;
     const uid_t uid = root ? user_without_processes() : ::geteuid();
     cmwq_test::check_in_child_or_skip(
@@ -51,8 +57,24 @@ TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC
             }
             rlimit before{};
             ::getrlimit(RLIMIT_NPROC, &before);
-            return cmwq_test::check_without_threads<TestType>([] { set_limit(1); },
-                                                              [&] { set_limit(before.rlim_cur); });
+            return check([&] { set_limit(limit()); }, [&] { set_limit(before.rlim_cur); });
         },
         "root may not become another user here");
+}
+
+} // namespace
+
+// proves: kernel-33
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC admits no worker", "",
+                        cmwq_test::threaded_policies) {
+    check_at_limit([] { return rlim_t{1}; },
+                   [](auto tighten, auto lift) { return cmwq_test::check_without_threads<TestType>(tighten, lift); });
+}
+
+// proves: progress-35
+TEMPLATE_LIST_TEST_CASE("limits: at RLIMIT_NPROC no item waits beside idle workers of another pool", "",
+                        cmwq_test::threaded_policies) {
+    check_at_limit(&nr_threads, [](auto tighten, auto lift) {
+        return cmwq_test::check_idle_workers_suffice<TestType>(tighten, lift);
+    });
 }

@@ -26,11 +26,10 @@ public:
     [[nodiscard]] const signal_mask& signals() const noexcept { return signals_; }
 
     /// Starts a thread, by the program's thread source if there is one. Returns 0, or an errno.
-    int start(thread& t, thread_body body, void* arg) noexcept {
-        if (source_ == nullptr) return t.start(body, arg);
-        thread_request request(t, body, arg);
-        return source_->start(request);
-    }
+    int start(thread& t, thread_body body, void* arg) noexcept;
+    /// Whether the last start was refused because there are too many threads, or too little memory. That may change
+    /// when a thread ends.
+    [[nodiscard]] bool was_refused() const noexcept { return refused_.load(relaxed); }
 
     // --- workers, limited by `max_threads` ---------------------------------------------------------------------------
 
@@ -76,6 +75,7 @@ private:
     const unsigned max_workers_;                           // I: 0: no limit
     const own_priority own_;                               // I
     const signal_mask signals_{};                          // I
+    atomic<bool> refused_{false};                          // A: only a hint
     atomic<unsigned> nr_workers_{0};                       // A
     atomic<unsigned> nr_threads_{0};                       // A
     atomic<unsigned> peak_threads_{0};                     // A

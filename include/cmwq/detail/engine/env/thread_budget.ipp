@@ -4,7 +4,16 @@
 
 #include <cmwq/detail/engine/env/thread_budget.hpp>
 
+#include <cerrno>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE int thread_budget::start(thread& t, thread_body body, void* arg) noexcept {
+    thread_request request(t, body, arg);
+    const int error = source_ != nullptr ? source_->start(request) : request.start();
+    refused_.store(error == EAGAIN || error == ENOMEM, relaxed);
+    return error;
+}
 
 CMWQ_INLINE bool thread_budget::admit_worker() noexcept {
     if (max_workers_ == 0) {

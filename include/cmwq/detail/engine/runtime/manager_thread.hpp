@@ -48,7 +48,8 @@ private:
     void set_up_thread() noexcept;
     void create_workers() noexcept;
     void create_threads_of_cpus() noexcept;
-    [[nodiscard]] bool make_room_for(const item_pool& pool) noexcept;
+    enum class room : unsigned char { none, now, soon };
+    [[nodiscard]] room make_room_for(item_pool* pool) noexcept;
     [[nodiscard]] std::int64_t join_ended(std::int64_t now) noexcept;
     void clean() noexcept;
     void retry_soon() noexcept;
@@ -62,8 +63,10 @@ private:
     intrusive_list<worker, idle_tag> unjoined_; // ST: workers whose threads had not ended at the last check
     std::int64_t join_at_ = 0;                  // ST: when to check again; steady clock; 0: no unjoined workers
     std::int64_t join_pause_ = 0;               // ST: until the next check; nanoseconds
-    std::int64_t checked_at_ = 0;               // ST: when it last checked which CPUs are present; steady clock
-    std::int64_t retry_at_ = 0;                 // ST: when to try what met a lock; steady clock; 0: nothing
+    item_pool* waits_for_room_ = nullptr;       // ST: the pool for which the system's limit needs the end of a thread
+    std::int64_t room_due_ = 0;   // ST: when another worker may be asked to end for the system's limit; steady clock
+    std::int64_t checked_at_ = 0; // ST: when it last checked which CPUs are present; steady clock
+    std::int64_t retry_at_ = 0;   // ST: when to try what met a lock; steady clock; 0: nothing
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -46,7 +47,8 @@ CMWQ_INLINE void manager_thread::create_workers() noexcept {
     env_.pools.for_each_pool([this](item_pool& p) {
         if (!p.threads->take_request()) return;
         // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
-        if (!p.threads->ensure_worker() && make_room_for(p)) static_cast<void>(p.threads->ensure_worker());
+        if (p.threads->ensure_worker()) return;
+        if (make_room_for(&p) == room::now) static_cast<void>(p.threads->ensure_worker());
     });
 }
 
@@ -56,22 +58,32 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
+        static_cast<void>(make_room_for(nullptr));
         env_.requests.arm_monitor(); // the monitor requests a new attempt at each tick
     });
 }
 
-// If the limit of threads keeps `pool` from having a worker, asks another pool to give one up. Returns whether one did.
-CMWQ_INLINE bool manager_thread::make_room_for(const item_pool& pool) noexcept {
-    if (!env_.threads.is_exhausted()) return false;
+// If a limit keeps `pool` from having one more worker, asks another pool to give one up. Null: the thread of a bottom
+// half. `max_threads` has room at once; the system has room when the thread has ended, so one thread is asked at a
+// time.
+CMWQ_INLINE manager_thread::room manager_thread::make_room_for(item_pool* pool) noexcept {
+    constexpr std::int64_t patience = 100'000'000; // a thread may end slowly
+    const bool at_once = pool != nullptr && env_.threads.is_exhausted();
+    const std::int64_t now = at_once ? 0 : steady_now();
+    if (!at_once && (!env_.threads.was_refused() || now < room_due_)) return room::none;
     bool made = false;
     const auto ask_all = [&](worker_threads::idle_worker which) {
         env_.pools.for_each_pool(
-            [&](item_pool& p) { made = made || (&p != &pool && p.threads->give_up_worker(which)); });
+            [&](item_pool& p) { made = made || (&p != pool && p.threads->give_up_worker(which)); });
     };
     ask_all(worker_threads::idle_worker::surplus);
     // A pool that has no worker at all may take the spare of another pool.
-    if (!made && pool.summary().workers == 0) ask_all(worker_threads::idle_worker::last_spare);
-    return made;
+    if (!made && (pool == nullptr || pool->summary().workers == 0)) ask_all(worker_threads::idle_worker::last_spare);
+    if (!made) return room::none;
+    if (at_once) return room::now;
+    waits_for_room_ = pool;
+    room_due_ = now + patience;
+    return room::soon;
 }
 
 // --- threads that end ------------------------------------------------------------------------------------------------
@@ -95,7 +107,12 @@ CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
         if (one.pool.threads->thread_is_gone(one)) gone = true;
         else unjoined_.push_back(one);
     }
-    if (gone) env_.pools.shared().free_ended();
+    if (gone) {
+        env_.pools.shared().free_ended();
+        room_due_ = 0;
+        if (item_pool* const p = std::exchange(waits_for_room_, nullptr); p != nullptr)
+            static_cast<void>(p->threads->ensure_worker());
+    }
     join_pause_ = more || gone ? shortest : std::min(join_pause_ * 2, longest);
     join_at_ = unjoined_.empty() ? 0 : now + join_pause_;
     return join_at_;
