@@ -77,7 +77,8 @@ private:
     static constexpr std::int64_t first_bound = 1 << first_octave;
 };
 
-/// What has happened in one queue since it was made. All but the times are exact.
+/// What has happened in one queue since it was made. All but the times are exact, also for the items that run: whenever
+/// none starts or ends, each that has ended is among `completed`, even if its thread goes on with others.
 struct queue_counters {
     std::uint64_t started = 0;   ///< items whose function was entered
     std::uint64_t completed = 0; ///< items whose function has returned, or has thrown

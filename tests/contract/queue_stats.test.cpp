@@ -127,6 +127,78 @@ POLICY_TEST_CASE("queue_stats: an item that waits for another one runs, like tha
     CHECK(q.stats().completed == 3);
 }
 
+// proves: observe-9
+POLICY_TEST_CASE("queue_stats: an item that has ended has completed, also while its successor waits", "",
+                 threaded_policies) {
+    constexpr int n = 5;
+    std::counting_semaphore<> leave{0};
+    cmwq::runtime rt;
+    any_queue q{policy, rt, "q"};
+    std::atomic<int> count{0};
+    std::function<void()> chain = [&] {
+        if (++count == n) leave.acquire();
+        else q.post(chain);
+    };
+    q.post(chain);
+    CHECK(eventually([&] { return q.stats().completed == n - 1 && q.stats().started == n; }));
+    CHECK(places_in(q) == places{.running = 1, .pending = 0, .active = 1, .inactive = 0});
+    CHECK(rt.stats().items_started == n);
+    CHECK(rt.stats().items_completed == n - 1);
+    leave.release();
+    q.flush();
+    CHECK(q.stats().completed == n);
+    CHECK(rt.stats().items_completed == n);
+}
+
+// There is one worker, so no item starts or ends meanwhile.
+// proves: observe-9
+POLICY_TEST_CASE("queue_stats: an item sees exact numbers of its own queue", "", threaded_policies) {
+    cmwq::runtime rt{{.max_threads = 1}};
+    any_queue q{policy, rt, "q"};
+    std::uint64_t nr_started = 0, nr_wrong = 0;
+    const auto check = [&](std::uint64_t running) {
+        const cmwq::queue_stats s = q.stats();
+        const cmwq::runtime_stats all = rt.stats();
+        if (s.started != nr_started || s.completed != nr_started - running || s.running != running) ++nr_wrong;
+        if (all.items_started != nr_started || all.items_completed != nr_started - running) ++nr_wrong;
+    };
+    int left = 200;
+    std::binary_semaphore all{0};
+    const auto run_tasks = [&] {
+        if (policy.runs_one_at_a_time) return; // the tasks would wait for the item
+        const auto group = q.make_group();
+        for (int i = 0; i < 3; ++i) {
+            group->run([&] {
+                ++nr_started;
+                check(2);
+            });
+        }
+        group->wait();
+        check(1);
+    };
+    std::function<void()> own_chain;
+    item once{[&] {
+        ++nr_started;
+        check(1);
+        run_tasks();
+        q.post(own_chain);
+    }};
+    own_chain = [&] {
+        ++nr_started;
+        check(1);
+        if (left % 7 == 0) run_tasks();
+        check(1);
+        if (--left == 0) return all.release();
+        if (left % 5 == 0) q.queue(once);
+        else q.post(own_chain);
+    };
+    q.post(own_chain);
+    all.acquire();
+    q.flush();
+    CHECK(nr_wrong == 0);
+    CHECK(q.stats().completed == nr_started);
+}
+
 TEST_CASE("queue_stats: blocks count for the queue of the item that blocks, and outlive an apply()") {
     const bool elastic = GENERATE(false, true);
     cmwq::runtime rt{{.sentinel = false}};

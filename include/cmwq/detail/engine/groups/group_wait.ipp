@@ -239,7 +239,7 @@ CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     self.inner_task.store(outer, relaxed);
     if (self.description[0] != 0) [[unlikely]]
         self.pool.ledger.restore_description(self, nullptr);
-    self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
+    self.nr_ended.store(self.nr_ended.load(relaxed) + 1, relaxed);
     --self.nr_nested;
 }
 

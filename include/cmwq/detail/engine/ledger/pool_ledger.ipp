@@ -393,7 +393,7 @@ CMWQ_INLINE pwq_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) no
     for_each_record_locked([&](const run_record& k) {
         if (k.current_pwq != &pwq) return true;
         ++nr_runs;
-        s.completed += k.nr_more_ended.load(relaxed); // the workers go on meanwhile
+        s.completed += k.nr_ended.load(relaxed); // the workers go on meanwhile
         s.started += k.nr_more_started.load(relaxed);
         k.blocks.add_to(s);
         return true;

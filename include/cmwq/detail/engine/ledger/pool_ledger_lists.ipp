@@ -385,6 +385,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_follow_up(run_record& s
     self.owns_item = r.owns_itself;
     self.function.store(r.function, relaxed);
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.nr_ended.store(self.nr_ended.load(relaxed) + 1, relaxed); // the item before it
     self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
     end_wait(self, w);
     if (!r.owns_itself) self.current.store(&w, release); // [RUN-1], [RUN-2] as in begin_run_locked()
@@ -421,13 +422,13 @@ CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const star
     });
 }
 
-// Counts the items that the worker has run after the first one in the run that ends.
+// Counts the items that the worker has run beside the first one in the run that ends.
 CMWQ_INLINE void pool_ledger::count_more_locked(run_record& self) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
-    const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
-    const unsigned inside = more - self.nr_follow_ups.load(relaxed);
+    const std::uint64_t more = self.nr_more_started.load(relaxed); // all of them have ended
+    const std::uint64_t inside = more - self.nr_follow_ups.load(relaxed);
     self.nr_more_started.store(0, relaxed);
-    self.nr_more_ended.store(0, relaxed);
+    self.nr_ended.store(0, relaxed);
     self.nr_follow_ups.store(0, relaxed);
     pwq.counts.started += more;
     pwq.counts.completed += more;

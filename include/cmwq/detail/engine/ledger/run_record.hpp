@@ -136,7 +136,7 @@ public:
     // S: of the items since the last end of a run: their CPU time, an estimate, and for how many of those that have
     // followed the measured waits stand
     std::uint64_t measured_cpu = 0;
-    std::uint32_t nr_waits_known = 0;
+    std::uint64_t nr_waits_known = 0;
     atomic<work_access::function> inner_task{nullptr}; // A: the innermost task that a wait in the run runs; null: none
     hidden_description* hidden = nullptr;              // L: the descriptions around that task, the innermost one first
 
@@ -144,21 +144,23 @@ public:
 
     // A: of a follower: a thread depends on the end of its item. [FOL-1]
     alignas(cache_line) atomic<bool> end_needs_lock{false};
-    atomic<bool> has_counts{false}; // A: there are some to move at the end of the run
-    const record_of record;         // I
-    bool is_follower = false;       // K: in the list of followers of run_table
-    bool owns_item = false;         // S: the current item owns itself
-    unsigned current_color = 0;     // K
-    sampling_step to_mark;          // S: how far the next mark is: the item that passes it is measured
+    atomic<bool> has_counts{false};         // A: there are some to move at the end of the run
+    const record_of record;                 // I
+    bool is_follower = false;               // K: in the list of followers of run_table
+    bool owns_item = false;                 // S: the current item owns itself
+    atomic<std::uint16_t> nr_follow_ups{0}; // A: of nr_more_started: those that have followed
+    unsigned current_color = 0;             // K
+    sampling_step to_mark;                  // S: how far the next mark is: the item that passes it is measured
     // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
     // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
     // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
     atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the thread
-    // A: items beside the first one that have started, or ended, in the current run: those that have followed, and
-    // tasks that a wait has run; and the former alone. Written by the thread
-    atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0}, nr_follow_ups{0};
+    // A: items beside the first one that have started in the current run: those that have followed, and tasks that a
+    // wait has run. Items that have ended in it, all of these and the first one; the last one only counts at the end of
+    // the run. Written by the thread. A run may last for ever and run billions of tasks
+    atomic<std::uint64_t> nr_more_started{0}, nr_ended{0};
     work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the thread runs none
     pool_workqueue* current_pwq = nullptr; // K
     // A: the function of the current item, or of the last one; written by the thread

@@ -107,7 +107,7 @@ inline void end_wait_locked(pool_workqueue& pwq, const work_base& w) noexcept {
 inline void end_wait(run_record& self, const work_base& w) noexcept {
     if (!is_exact(work_access::queued_at(w))) [[likely]]
         return;
-    const std::uint32_t started = self.nr_more_started.load(relaxed);
+    const std::uint64_t started = self.nr_more_started.load(relaxed);
     add_wait(*self.current_pwq, w, started - self.nr_waits_known);
     self.nr_waits_known = started;
     self.note_counts();

@@ -219,7 +219,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
     runtime_stats total{.threads = threads_.nr_threads(), .peak_threads = threads_.peak_threads()};
     total.cpu_hogs = events_.nr_cpu_hogs();
     total.events_lost = events_.nr_lost();
-    const auto add = [&](const auto& p) {
+    const auto add = [&](auto& p) {
         const pool_stats one = p.stats();
         total.items_started += one.started;
         total.items_completed += one.completed;

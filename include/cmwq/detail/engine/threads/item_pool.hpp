@@ -55,13 +55,10 @@ public:
 
     /// As those of the ledger, with the local items of workers.
     [[nodiscard]] bool pending() const noexcept { return pending_in(ledger, locals); }
-    [[nodiscard]] std::uint64_t nr_started() const noexcept {
-        return ledger.nr_started() + (locals != nullptr ? locals->sum_of(&run_record::nr_more_started) : 0);
-    }
     [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_in(ledger, locals); }
     [[nodiscard]] std::uint64_t nr_begun() const noexcept { return nr_begun_in(ledger, locals); }
     /// The counters that this kind of pool keeps, all of one moment.
-    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] pool_stats stats() noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The counts of a pwq of this pool, and its items.
     [[nodiscard]] pwq_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The same; false: the lock is not free before `deadline`, steady clock.

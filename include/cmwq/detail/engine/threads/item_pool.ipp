@@ -75,10 +75,15 @@ CMWQ_INLINE void item_pool::associate(bool with_its_cpu) noexcept {
     ledger.owner.notify_locked(d); // items that waited behind a running worker need not wait any more
 }
 
-CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
+CMWQ_INLINE pool_stats item_pool::stats() noexcept {
     const scoped_lock g(ledger.lock);
-    const std::uint64_t completed = nr_completed(); // first: the workers go on meanwhile
-    pool_stats s{.started = std::max(nr_started(), completed), .completed = completed};
+    pool_stats s{.started = ledger.nr_started(), .completed = ledger.nr_completed()};
+    ledger.for_each_record_locked([&s](const run_record& k) {
+        s.completed += k.nr_ended.load(relaxed); // first: the workers go on meanwhile
+        s.started += k.nr_more_started.load(relaxed);
+        return true;
+    });
+    s.completed = std::min(s.completed, s.started);
     if (rescue != nullptr) s.rescued = rescue->nr_rescued();
     if (threads != nullptr) s.workers_made = threads->counts_locked(ledger).made;
     if (places != nullptr) s.repatriated = places->nr_repatriated_locked();

@@ -42,7 +42,8 @@ public:
     /// Whether no worker runs that item. The caller owns PENDING. False: perhaps one does, here or in another pool.
     [[nodiscard]] bool is_idle(const pool_ledger& ledger, const work_base& w) const noexcept;
     /// The sum of these counters of all workers; 0 while no worker has local items.
-    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept;
+    template <class T>
+    [[nodiscard]] std::uint64_t sum_of(atomic<T> run_record::* counter) const noexcept;
     /// `w` is not counted as running any more: its items must not wait for it.
     void uncounted(const worker& w) noexcept {
         // [LOC-2] The worker is not counted, then this thread reads whether its list is filled; pairs note_filled().
@@ -131,12 +132,25 @@ private:
     intrusive_list<worker, idle_tag> guests_; // L: those that run tasks
 };
 
+template <class T>
+std::uint64_t local_lists::sum_of(atomic<T> run_record::* counter) const noexcept {
+    std::uint64_t n = 0;
+    // Mostly there is none, and the sentinels must not read the lines of all workers. Tasks that a wait has run are not
+    // counted then before the end of the run.
+    if (nr_announced_.load(relaxed) == 0) return n;
+    workers_.for_each([&](const worker& w) {
+        n += (w.*counter).load(relaxed);
+        return true;
+    });
+    return n;
+}
+
 // The numbers of a ledger, with the local items of the pool's workers. `lists`: null: they have none.
 [[nodiscard]] inline bool pending_in(const pool_ledger& ledger, const local_lists* lists) noexcept {
     return ledger.pending() || (lists != nullptr && lists->any());
 }
 [[nodiscard]] inline std::uint64_t nr_completed_in(const pool_ledger& ledger, const local_lists* lists) noexcept {
-    return ledger.nr_completed() + (lists != nullptr ? lists->sum_of(&run_record::nr_more_ended) : 0);
+    return ledger.nr_completed() + (lists != nullptr ? lists->sum_of(&run_record::nr_ended) : 0);
 }
 /// As pool_ledger::nr_begun(), with the items that have followed in runs that go on.
 [[nodiscard]] inline std::uint64_t nr_begun_in(const pool_ledger& ledger, const local_lists* lists) noexcept {

@@ -112,18 +112,6 @@ CMWQ_INLINE bool local_lists::find() const noexcept {
     return found;
 }
 
-CMWQ_INLINE std::uint64_t local_lists::sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept {
-    std::uint64_t n = 0;
-    // Mostly there is none, and the sentinels must not read the lines of all workers. Tasks that a wait has run are not
-    // counted then before the end of the run.
-    if (nr_announced_.load(relaxed) == 0) return n;
-    workers_.for_each([&](const worker& w) {
-        n += (w.*counter).load(relaxed);
-        return true;
-    });
-    return n;
-}
-
 CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& items) noexcept {
     if (items.empty()) return;
     ledger.accept_by_age_locked(items);
@@ -168,7 +156,8 @@ CMWQ_INLINE work_base* local_lists::find_follow_up(pool_ledger& ledger, worker& 
                                              nr_recalls_);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(ledger, self))
         w = self.local.take_follow_up(from, *self.current_pwq, wanted::any, nr_recalls_);
-    if (w != nullptr) self.nr_follow_ups.store(self.nr_follow_ups.load(relaxed) + 1, relaxed);
+    if (w != nullptr)
+        self.nr_follow_ups.store(static_cast<std::uint16_t>(self.nr_follow_ups.load(relaxed) + 1), relaxed);
     return w;
 }
 

@@ -165,7 +165,6 @@ void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& 
     while (work_base* const next = local_.take_follow_up(ledger, self)) {
         if (self.credit.n != 0) give_back_credit_before(self, *next);
         call(self, ledger.begin_follow_up(self, *next));
-        self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
     }
     if (self.credit.n != 0) give_back_credit(self);
     load_.lock_after_run(ledger, self);

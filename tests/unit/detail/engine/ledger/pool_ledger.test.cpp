@@ -70,6 +70,26 @@ TEST_CASE("ledger: items start in the order of their pushes") {
     CHECK(m.ledger.nr_completed() == 3);
 }
 
+TEST_CASE("ledger: a run that never ends may count billions of tasks") {
+    constexpr std::uint64_t many = 5'000'000'000;
+    ledger_machine m;
+    item w;
+    m.push(w);
+    m.start(m.a);
+    m.a.nr_more_started.store(many + 1, relaxed);
+    m.a.nr_ended.store(many, relaxed);
+    {
+        const scoped_lock g(m.ledger.lock);
+        const pwq_stats s = m.ledger.stats_of_locked(m.pwq);
+        CHECK(s.started == many + 2);
+        CHECK(s.completed == many);
+    }
+    m.a.nr_ended.store(many + 1, relaxed);
+    m.end(m.a);
+    const scoped_lock g(m.ledger.lock);
+    CHECK(m.ledger.stats_of_locked(m.pwq).completed == many + 2);
+}
+
 TEST_CASE("ledger: beyond the limit an item becomes active when another one has ended") {
     ledger_machine m(2);
     std::array<item, 4> w;
