@@ -40,6 +40,7 @@ public:
         return r.start(&begin, this);
     }
     void admit_no_more() { most_ = exist_.load(); }
+    void admit_none() { most_ = 0; }
     void admit_any() { most_ = 1 << 20; }
     std::atomic<int> refused{0};
 
@@ -181,6 +182,22 @@ TEST_CASE("threads refused: an item of a bottom half gets the thread of an idle 
         for (const unsigned cpu : d.rt.cpus()) fast.post_on(cpu, [&] { ++ran; });
     }
     comes_to(ran, 2 * static_cast<int>(d.rt.cpus().size()));
+}
+
+// proves: progress-35
+TEST_CASE("threads refused: a pool keeps its last worker when the end of others has not helped") {
+    donor d;
+    d.make_idle(1);
+    cmwq::workqueue<cmwq::unbound> q{d.rt, "q"};
+    d.source.admit_none();
+    std::atomic<int> ran{0}, also_ran{0};
+    q.post([&] { ++also_ran; });
+    REQUIRE(eventually([&] { return d.source.refused >= 20; }));
+    d.q.post([&] { ++ran; });
+    comes_to(ran, 1);
+    CHECK(also_ran == 0);
+    d.source.admit_any();
+    comes_to(also_ran, 1);
 }
 
 TEST_CASE("threads refused: no worker ends for a refusal that the end of a thread does not lift") {

@@ -30,6 +30,10 @@ public:
     /// Whether the last start was refused because there are too many threads, or too little memory. That may change
     /// when a thread ends.
     [[nodiscard]] bool was_refused() const noexcept { return refused_.load(relaxed); }
+    /// A worker is asked to end so that the system has a place for another thread.
+    void expect_place() noexcept { expects_place_.store(true, relaxed); }
+    /// Whether no thread has been started since.
+    [[nodiscard]] bool expects_place() const noexcept { return expects_place_.load(relaxed); }
 
     // --- workers, limited by `max_threads` ---------------------------------------------------------------------------
 
@@ -75,7 +79,7 @@ private:
     const unsigned max_workers_;                           // I: 0: no limit
     const own_priority own_;                               // I
     const signal_mask signals_{};                          // I
-    atomic<bool> refused_{false};                          // A: only a hint
+    atomic<bool> refused_{false}, expects_place_{false};   // A: only hints
     atomic<unsigned> nr_workers_{0};                       // A
     atomic<unsigned> nr_threads_{0};                       // A
     atomic<unsigned> peak_threads_{0};                     // A

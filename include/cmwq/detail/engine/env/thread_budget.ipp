@@ -12,6 +12,7 @@ CMWQ_INLINE int thread_budget::start(thread& t, thread_body body, void* arg) noe
     thread_request request(t, body, arg);
     const int error = source_ != nullptr ? source_->start(request) : request.start();
     refused_.store(error == EAGAIN || error == ENOMEM, relaxed);
+    if (error == 0) expects_place_.store(false, relaxed);
     return error;
 }
 

@@ -63,8 +63,9 @@ private:
     intrusive_list<worker, idle_tag> unjoined_; // ST: workers whose threads had not ended at the last check
     std::int64_t join_at_ = 0;                  // ST: when to check again; steady clock; 0: no unjoined workers
     std::int64_t join_pause_ = 0;               // ST: until the next check; nanoseconds
-    item_pool* waits_for_room_ = nullptr;       // ST: the pool for which the system's limit needs the end of a thread
-    std::int64_t room_due_ = 0;   // ST: when another worker may be asked to end for the system's limit; steady clock
+    item_pool* waits_for_room_ = nullptr;       // ST: the pool for which a worker has been asked to end
+    bool has_room_ = false;                     // ST: a thread has ended since
+    std::int64_t room_due_ = 0;   // ST: when to ask another one, if no thread could be started; steady clock
     std::int64_t checked_at_ = 0; // ST: when it last checked which CPUs are present; steady clock
     std::int64_t retry_at_ = 0;   // ST: when to try what met a lock; steady clock; 0: nothing
 };

@@ -64,25 +64,30 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
 }
 
 // If a limit keeps `pool` from having one more worker, asks another pool to give one up. Null: the thread of a bottom
-// half. `max_threads` has room at once; the system has room when the thread has ended, so one thread is asked at a
-// time.
+// half. `max_threads` has room at once; the system has room when the thread has ended. But the refusal may have another
+// reason, or somebody else may take the place. So after a worker has ended in vain, pools keep their last ones.
 CMWQ_INLINE manager_thread::room manager_thread::make_room_for(item_pool* pool) noexcept {
     constexpr std::int64_t patience = 100'000'000; // a thread may end slowly
     const bool at_once = pool != nullptr && env_.threads.is_exhausted();
-    const std::int64_t now = at_once ? 0 : steady_now();
-    if (!at_once && (!env_.threads.was_refused() || now < room_due_)) return room::none;
+    const bool again = !at_once && env_.threads.expects_place();
+    if (!at_once && (!env_.threads.was_refused() || (again && steady_now() < room_due_))) return room::none;
+    using idle_worker = worker_threads::idle_worker;
     bool made = false;
-    const auto ask_all = [&](worker_threads::idle_worker which) {
+    const auto ask_all = [&](idle_worker which) {
         env_.pools.for_each_pool(
             [&](item_pool& p) { made = made || (&p != pool && p.threads->give_up_worker(which)); });
     };
-    ask_all(worker_threads::idle_worker::surplus);
+    ask_all(idle_worker::one_of_several);
+    const bool in_vain = again && has_room_;
+    if (!made && !in_vain) ask_all(idle_worker::surplus);
     // A pool that has no worker at all may take the spare of another pool.
-    if (!made && (pool == nullptr || pool->summary().workers == 0)) ask_all(worker_threads::idle_worker::last_spare);
+    if (!made && !in_vain && (pool == nullptr || pool->summary().workers == 0)) ask_all(idle_worker::last_spare);
     if (!made) return room::none;
     if (at_once) return room::now;
+    env_.threads.expect_place();
     waits_for_room_ = pool;
-    room_due_ = now + patience;
+    has_room_ = false;
+    room_due_ = steady_now() + patience;
     return room::soon;
 }
 
@@ -109,7 +114,9 @@ CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
     }
     if (gone) {
         env_.pools.shared().free_ended();
-        room_due_ = 0;
+        constexpr std::int64_t pause = 1'000'000'000;
+        has_room_ = true;
+        room_due_ = now + pause;
         if (item_pool* const p = std::exchange(waits_for_room_, nullptr); p != nullptr)
             static_cast<void>(p->threads->ensure_worker());
     }

@@ -70,7 +70,7 @@ public:
     /// Wakes a worker, or creates one, if the pool needs one more. False: no worker could be created.
     bool ensure_worker() noexcept;
     /// The last idle worker of a pool in which others run is its spare.
-    enum class idle_worker : unsigned char { surplus, last_spare };
+    enum class idle_worker : unsigned char { one_of_several, surplus, last_spare };
     /// Asks an idle worker to end, so that another pool can create one within the limit of threads. False: the pool
     /// needs its idle workers, has none, or is locked.
     [[nodiscard]] bool give_up_worker(idle_worker which) noexcept;

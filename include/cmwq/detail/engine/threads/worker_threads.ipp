@@ -170,7 +170,10 @@ CMWQ_INLINE bool worker_threads::give_up_worker(idle_worker which) noexcept {
         ledger_.gather_locked(d);
         notify_locked(ledger_, d);
         if (ledger_.has_listed_locked()) return false;
-        if (which == idle_worker::surplus && spares_.size_locked() < 2 && ledger_.nr_busy_locked() != 0) return false;
+        if (spares_.size_locked() < 2) {
+            if (which == idle_worker::one_of_several) return false;
+            if (which == idle_worker::surplus && ledger_.nr_busy_locked() != 0) return false;
+        }
         w = spares_.next_to_end_locked();
         if (w == nullptr) return false;
         retire_locked(*w);
