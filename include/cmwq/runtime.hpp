@@ -163,10 +163,11 @@ public:
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
     /// Returns what hangs now, as sentences like those of the events; empty: nothing. That is each pool in which items
-    /// wait and none has been started for `at_least`; each queue at its limit whose active items have all been blocked
-    /// for as long, with others waiting, looked at after each twelfth of the option `watchdog`, and never if that is
-    /// zero; and each wait of a deadlock that has been reported. Any thread, also one that watches the program. Blocks:
-    /// for 0.1 s at most for each lock of the library that another thread does not release. Errors: std::bad_alloc.
+    /// wait and none, or only later ones, has been started for `at_least`; each frozen queue whose items have waited
+    /// for as long; each queue at its limit whose active items have all been blocked for as long, with others waiting,
+    /// looked at after each twelfth of the option `watchdog`, and never if that is zero; and each wait of a deadlock
+    /// that has been reported. Any thread, also one that watches the program. Blocks: for 0.1 s at most for each lock
+    /// of the library that another thread does not release. Errors: std::bad_alloc.
     template <detail::duration_like Duration>
     [[nodiscard]] std::string stall_report(const Duration& at_least) const {
         return stall_report_ns(detail::to_ns(at_least));

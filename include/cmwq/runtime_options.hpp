@@ -34,7 +34,7 @@ struct event {
         thread_limit,     ///< `max_threads` is reached: pools that need another worker have to wait
 
         // Lack of progress. Printed without `on_event`.
-        stalled,          ///< a pool has started no item for the time of the watchdog. Reported each time
+        stalled,          ///< a pool has started no item, or only later ones, for the time of the watchdog. Each time
         saturated,        ///< all active items of a queue at its limit are blocked, others wait; once for each queue
         deadlock,         ///< items wait for each other; the message names them. Reported each time
         flush_dependency, ///< an item of a queue with a rescuer waits for a queue that has none. Once for each queue
@@ -177,9 +177,11 @@ struct runtime_options {
     /// ones.
     std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
-    /// The time after which the runtime reports a pool that has started no item although items wait, as
-    /// `event::kind::stalled`. After a third of it the runtime reports a queue at its limit if all of its active items
-    /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
+    /// The time after which the runtime reports a pool that has started no item although items wait, or of which an
+    /// item has waited while all that started had been queued more than 20 ms after it, as `event::kind::stalled`: a
+    /// backlog is not reported, however long it is, if it is served in turn. After a third of it the runtime reports a
+    /// queue at its limit if all of its active items are blocked, as `event::kind::saturated`. Time in which the
+    /// process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
     /// The time after which the runtime aborts the program if a pool has started no item although items wait, so that a

@@ -2,6 +2,7 @@
 //
 // Reports that the runtime makes by itself: pools that start nothing, queues that are stuck at their limit, items that
 // keep their CPU. Times are short here; the tests check whether a report is made, not when.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "core_of.hpp"
@@ -11,6 +12,8 @@
 #include "fake_threads.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
+#include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "simulated.hpp"
 #include "uninterrupted.hpp"
 
@@ -22,6 +25,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -71,20 +75,24 @@ TEST_CASE("watchdog: the report of a stalled pool contains the activity and the 
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
     cmwq::workqueue<> q{rt, "stuck"};
     std::binary_semaphore entered{0}, leave{0};
-    q.post_on(first_cpu(), [&] {
+    std::atomic<int> runs{0};
+    cmwq::work again{[&] {
+        if (++runs == 2) return;
         cmwq::this_work::describe("waits\tfor the test");
         threads.refuse();
         entered.release();
         leave.acquire();
-    });
+    }};
+    q.queue_on(first_cpu(), again);
     entered.acquire();
+    q.queue_on(first_cpu(), again);
     // The spare of the first worker takes the second item, and there is no worker for the third.
     std::binary_semaphore leave_too{0};
     q.post_on(first_cpu(), [&] { leave_too.acquire(); });
     q.post_on(first_cpu(), [] {});
     const auto told = [&] { // the first report may come before the item waits
         const std::string text = heard.last(kind::stalled).message;
-        return text.find("(waits\\x09for the test)") != std::string::npos &&
+        return text.find("(waits\\x09for the test), queued again") != std::string::npos &&
                text.find("waits in futex") != std::string::npos;
     };
     REQUIRE(eventually(told));
@@ -93,6 +101,35 @@ TEST_CASE("watchdog: the report of a stalled pool contains the activity and the 
     leave.release();
     leave_too.release();
     q.flush();
+}
+
+// The rescuer runs the items of its own queue alone, one after the other.
+// proves: progress-28
+TEST_CASE("watchdog: an item that waits while later ones start is reported with its queue and its age") {
+    event_log heard;
+    fake_threads threads;
+    cmwq::runtime rt{{.watchdog = 50ms, .on_event = heard.listener(), .threads = &threads}};
+    cmwq::workqueue<> rescued{rt, {.name = "rescued", .rescuer = true}};
+    cmwq::workqueue<> q{rt, "passed over"};
+    threads.refuse();
+    std::atomic<bool> stop{false}, ended{false};
+    std::function<void()> chain = [&] {
+        burn_cpu(100us);
+        if (stop) ended = true;
+        else rescued.post_on(first_cpu(), chain);
+    };
+    rescued.post_on(first_cpu(), chain);
+    q.post_on(first_cpu(), [] {});
+    const std::string wanted = " s an item has waited while later ones were started: the pool of CPU ";
+    const auto reports = [&] { return heard.last(kind::stalled).message; };
+    REQUIRE(eventually([&] { return reports().find(wanted) != std::string::npos; }));
+    CHECK_THAT(reports(), Catch::Contains("the first one is ") && Catch::Contains("\"passed over\""));
+    CHECK_THAT(rt.stall_report(50ms), Catch::Contains(wanted) && Catch::Contains("\"passed over\""));
+    threads.allow();
+    q.flush();
+    stop = true;
+    CHECK(eventually([&] { return ended.load(); }));
+    rescued.flush();
 }
 
 TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiting and named") {
@@ -363,6 +400,26 @@ TEST_CASE("watchdog: stall_report() has no item that only waits for its ordered 
     CHECK_THAT(rt.stall_report(0s),
                Catch::StartsWith("cmwq: queue \"one by one\"") && !Catch::Contains("nothing has been started"));
     leave.release();
+    q.flush();
+    CHECK(rt.stall_report(0s).empty());
+}
+
+POLICY_TEST_CASE("watchdog: stall_report() says that a freeze keeps items back, and for how long", "",
+                 threaded_policies) {
+    cmwq::runtime rt;
+    any_queue q{policy, rt, {.name = "icy", .freezable = true}}, other{policy, rt, "other"};
+    {
+        const cmwq::freeze_guard frozen(rt);
+        CHECK(rt.stall_report(0s).empty());
+        q.post([] {});
+        q.post([] {});
+        const std::string wanted = "cmwq: queue \"icy\" is frozen: 2 items wait for thaw(), up to 0.";
+        CHECK(eventually([&] { return rt.stall_report(30ms).find(wanted) == 0; }));
+        other.post([] {});
+        other.flush();
+        CHECK_THAT(rt.stall_report(0s), Catch::StartsWith("cmwq: queue \"icy\""));
+        CHECK(rt.stall_report(10h).empty());
+    }
     q.flush();
     CHECK(rt.stall_report(0s).empty());
 }

@@ -14,6 +14,7 @@
 #include <counting/machine.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -33,6 +34,7 @@ using ns = std::int64_t;
 constexpr ns us = 1'000, ms = 1'000 * us;
 constexpr ns hog_threshold = 10 * ms; // of runtime_options
 constexpr ns two_ticks = 4 * ms;
+constexpr ns watchdog = 30 * ms; // many items wait for longer
 
 /// Uses the CPU in pieces, between which other threads may get it.
 void burn(ns time) {
@@ -55,7 +57,7 @@ using queue_type = cmwq::workqueue<cmwq::elastic>;
 class trial {
 public:
     trial(unsigned cpus, bool sentinels, std::uint32_t seed)
-        : nr_cpus(cpus), random(seed), rt(options(cpus, sentinels)) {}
+        : nr_cpus(cpus), random(seed), rt(options(cpus, sentinels, nr_false_alarms)) {}
 
     /// `f(record&)`: what the item does, with its own CPU time.
     template <class F>
@@ -128,6 +130,7 @@ public:
     std::minstd_rand random;
     atomic<bool> stop{false};
     atomic<int> left_of_tree{0};
+    atomic<int> nr_false_alarms{0};
     cmwq::runtime rt;
     queue_type q{rt, {.name = "fair", .max_active = 2'000}}, other{rt, "other"},
         limited{rt, {.name = "limited", .max_active = 2}};
@@ -140,11 +143,15 @@ public:
 private:
     /// Many CPUs run many items.
     [[nodiscard]] ns scaled(ns time) const { return nr_cpus > 8 ? time / 4 : time; }
-    static cmwq::runtime_options options(unsigned cpus, bool sentinels) {
+    static cmwq::runtime_options options(unsigned cpus, bool sentinels, atomic<int>& nr_false_alarms) {
         cmwq::runtime_options o;
         o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, cpus));
         o.sentinel = sentinels;
         o.default_scope = cmwq::affinity_scope::system; // one pool
+        o.watchdog = std::chrono::nanoseconds{watchdog};
+        o.on_event = [&](const cmwq::event& e) {
+            if (e.message.find("later ones were started") != std::string::npos) nr_false_alarms.fetch_add(1, relaxed);
+        };
         return o;
     }
     record& begin(const char* kind, ns cpu) {
@@ -413,13 +420,16 @@ verdict check(const load& l, unsigned cpus, bool sentinels, std::uint32_t seed) 
     m.time.slice = 500 * us; // a thread that wakes up soon gets the CPU
     m.longest = 10 * 3'600'000 * ms;
     std::vector<record> records;
+    int nr_false_alarms = 0;
     const counting::outcome r = counting::simulate(m, [&] {
         const auto t = std::make_unique<trial>(cpus, sentinels, seed);
         l.play(*t);
         records = t->take_records();
+        nr_false_alarms = t->nr_false_alarms.load(relaxed);
     });
     INFO(r.failure);
     REQUIRE(r);
+    CHECK(nr_false_alarms == 0);
     return judge(std::move(records), cpus);
 }
 

@@ -45,6 +45,10 @@ public:
     [[nodiscard]] constexpr bool is_older(place p, wait_stamp time) const noexcept {
         return p < now_ && now_ - p >= time;
     }
+    /// How long an item at that place has waited, in nanoseconds.
+    [[nodiscard]] constexpr std::int64_t time_since(place p) const noexcept {
+        return p < now_ ? std::int64_t{now_ - p} << 10 : 0;
+    }
     [[nodiscard]] constexpr wait_stamp stamp_at(place p) const noexcept {
         const wait_stamp s = least_ + p;
         return s != 0 ? s : 1;

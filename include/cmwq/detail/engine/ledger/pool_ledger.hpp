@@ -212,6 +212,12 @@ public:
     [[nodiscard]] std::uint64_t nr_begun() const noexcept {
         return nr_started_.load(relaxed) - nr_inside_.load(relaxed);
     }
+    /// The place of the first item of the worklist.
+    [[nodiscard]] ages::place first_listed_place_locked(const ages& a) noexcept CMWQ_REQUIRES(lock);
+    /// The stamp of the item that a worker or a rescuer has started last; 0: none since the last call.
+    [[nodiscard]] wait_stamp take_last_start_locked() noexcept CMWQ_REQUIRES(lock) {
+        return std::exchange(last_start_, 0);
+    }
     /// Appends the items of the worklist, and then those of the inbox. Both must have room.
     void list_pending_locked(item_groups& to) noexcept CMWQ_REQUIRES(lock);
     /// The counts of a pwq of this pool, and its items. Those of the inbox, and the local ones of workers, are not
@@ -427,6 +433,7 @@ private:
     atomic<int> nr_busy_{0};                                                 // A: length of busy_; written under L
     atomic<int> nr_nested_{0};                                               // A: length of nested_; written under L
     atomic<std::uint64_t> nr_inside_{0};              // A: of nr_started_: inside others, or in guests; written under L
+    wait_stamp last_start_ CMWQ_GUARDED_BY(lock) = 0; // L: see take_last_start_locked()
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock) = nullptr; // L: waiters for items that are pending here
     run_record* only_record_ CMWQ_GUARDED_BY(lock) = nullptr;   // L: see set_only_record_locked()

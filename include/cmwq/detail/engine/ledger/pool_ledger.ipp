@@ -401,6 +401,7 @@ CMWQ_INLINE pwq_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) no
     s.completed = std::min(s.completed, s.started);
     s.inactive = pwq.inactive.size();
     s.saturated_ns = pwq.at_limit.time(!pwq.inactive.empty());
+    if (pwq.frozen && !pwq.inactive.empty()) s.frozen_ns = pwq.at_limit.lasts();
     s.active = pwq.nr_active;
     s.pending = s.inactive + s.active - nr_runs; // each run has a slot
     return s;

@@ -27,6 +27,11 @@ inline bool is_on_worklist(const work_base& w) noexcept {
     return at;
 }
 
+CMWQ_INLINE ages::place pool_ledger::first_listed_place_locked(const ages& a) noexcept {
+    const work_base* const w = worklist_.front();
+    return w != nullptr ? a.of(age_of(*w)) : ages::none;
+}
+
 // The limit keeps `w` back, but perhaps a younger item of the pwq that has not started has a slot. Then `w` takes that
 // slot, and the other item becomes the first one that waits for one. Tasks of groups, and items for which a thread
 // waits, keep their slots: their waiters rely on that. `steps`: how far it may look, a bound of the critical section.

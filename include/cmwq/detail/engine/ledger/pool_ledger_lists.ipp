@@ -374,6 +374,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
     end_wait_locked(pwq, w);
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     if (self.is_nested() || self.is_guest()) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
+    else last_start_ = work_access::queued_at(w);
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
     return r;

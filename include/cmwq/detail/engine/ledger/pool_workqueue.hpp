@@ -11,6 +11,7 @@
 #include <cmwq/detail/engine/ledger/saturation.hpp>
 #include <cmwq/stats.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -131,12 +132,15 @@ public:
 /// The counts of one or more pwqs, and where their items are now.
 struct pwq_stats : queue_counters {
     std::uint64_t pending = 0, active = 0, inactive = 0; ///< as in queue_stats
+    /// For how long a freeze keeps items back, or the limit has done so before it, in nanoseconds.
+    std::uint64_t frozen_ns = 0;
 };
 constexpr void add(pwq_stats& to, const pwq_stats& more) noexcept {
     add(static_cast<queue_counters&>(to), more);
     to.pending += more.pending;
     to.active += more.active;
     to.inactive += more.inactive;
+    to.frozen_ns = std::max(to.frozen_ns, more.frozen_ns);
 }
 
 /// Identifies a run, so that a thread can later check whether it goes on (pool_ledger::goes_on()).

@@ -21,6 +21,9 @@ public:
         return static_cast<std::uint64_t>(past_ + (lasts ? coarse_now() - since_ : 0));
     }
 
+    /// For how long an item has waited, while one waits.
+    [[nodiscard]] std::uint64_t lasts() const noexcept { return static_cast<std::uint64_t>(coarse_now() - since_); }
+
 private:
     std::int64_t since_ = 0; // coarse clock
     std::int64_t past_ = 0;  // nanoseconds, without the time since then

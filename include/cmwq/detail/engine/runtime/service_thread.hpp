@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
+#include <cmwq/detail/engine/runtime/stall_report.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
@@ -41,7 +42,8 @@ private:
     [[nodiscard]] std::int64_t monitor() noexcept;
     bool tick(std::int64_t passed) noexcept;
     void look_for_old(std::int64_t now) noexcept;
-    void report_stall(item_pool& pool) noexcept;
+    void watch(item_pool& pool, std::int64_t passed) noexcept;
+    void report_stall(item_pool& pool, stall_kind kind, std::int64_t time) noexcept;
     void abort_if_stalled(item_pool& pool) noexcept;
 
     const pool_env& env_;   // I

@@ -6,7 +6,6 @@
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
-#include <cmwq/detail/engine/runtime/stall_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
@@ -86,7 +85,7 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
 // One check of all pools. Returns whether it had to start a spare worker because no sentinel had done so.
 CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before the monitor sleeps: arming it costs a producer a system call
-    const std::int64_t now = steady_now(), stalled_after = env_.thresholds.watchdog();
+    const std::int64_t now = steady_now();
     monitor_findings all;
     env_.pools.for_each_pool([&](item_pool& p) {
         const monitor_findings f = p.look_after(passed);
@@ -94,13 +93,11 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
         all.eventful |= f.eventful;
         all.computing |= f.computing;
         p.rescue->call(now);
-        if (p.has_stalled(passed, stalled_after)) report_stall(p);
-        abort_if_stalled(p);
+        watch(p, passed);
     });
     env_.pools.for_each_bottom_half([&](bottom_half_pool& p) {
         all.pending |= p.pending();
-        if (p.has_stalled(passed, stalled_after)) report_stall(p);
-        abort_if_stalled(p);
+        watch(p, passed);
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wakeup.wanted(); });
@@ -129,10 +126,17 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     return all.eventful;
 }
 
+CMWQ_INLINE void service_thread::watch(item_pool& pool, std::int64_t passed) noexcept {
+    const std::int64_t limit = env_.thresholds.watchdog();
+    if (pool.has_stalled(passed, limit)) report_stall(pool, stall_kind::nothing_starts, limit);
+    if (pool.is_overtaken(passed, limit)) report_stall(pool, stall_kind::first_is_overtaken, pool.overtaken_for());
+    abort_if_stalled(pool);
+}
+
 // The diagnosis thread describes the pool as it is then.
-CMWQ_INLINE void service_thread::report_stall(item_pool& pool) noexcept {
-    env_.events.post(event::kind::stalled, 0, 0, [this, &pool](event& e) {
-        e.message = describe_stalled(env_, pool, env_.thresholds.watchdog(), e.cpu);
+CMWQ_INLINE void service_thread::report_stall(item_pool& pool, stall_kind kind, std::int64_t time) noexcept {
+    env_.events.post(event::kind::stalled, 0, 0, [this, &pool, kind, time](event& e) {
+        e.message = describe_stalled(env_, pool, kind, time, e.cpu);
         if (e.message.empty()) e.message = "cmwq: a pool had stalled, but none of its items waits for a worker now";
     });
 }
@@ -143,7 +147,7 @@ CMWQ_INLINE void service_thread::abort_if_stalled(item_pool& pool) noexcept {
     if (limit == 0 || time < limit) return;
     try {
         unsigned cpu = 0;
-        const std::string what = describe_stalled(env_, pool, time, cpu);
+        const std::string what = describe_stalled(env_, pool, stall_kind::nothing_starts, time, cpu);
         if (what.empty()) return;
         print_last_words(what + "\ncmwq: the program is aborted, because of the option abort_on_stall_after\n");
     } catch (const std::bad_alloc&) {

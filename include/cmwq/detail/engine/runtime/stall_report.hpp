@@ -14,9 +14,13 @@ struct pool_env;
 class item_pool;
 class queue_list;
 
-/// Says that the pool has started nothing for `time` nanoseconds, and why; empty if no item waits for a worker. `cpu`
+/// What is wrong with a pool, see item_pool::has_stalled() and is_overtaken().
+enum class stall_kind : unsigned char { nothing_starts, first_is_overtaken };
+
+/// Says that it has lasted for `time` nanoseconds, and what the pool does; empty if no item waits for a worker. `cpu`
 /// gets one of its CPUs. Any thread.
-[[nodiscard]] std::string describe_stalled(const pool_env& env, item_pool& pool, std::int64_t time, unsigned& cpu);
+[[nodiscard]] std::string describe_stalled(const pool_env& env, item_pool& pool, stall_kind kind, std::int64_t time,
+                                           unsigned& cpu);
 
 /// For runtime::stall_report(). `at_least`: nanoseconds.
 [[nodiscard]] std::string stall_report_of(const pool_env& env, const queue_list& queues, std::int64_t at_least);

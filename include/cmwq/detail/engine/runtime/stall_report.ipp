@@ -17,7 +17,15 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE std::string describe_stalled(const pool_env& env, item_pool& pool, std::int64_t time, unsigned& cpu) {
+CMWQ_INLINE std::string in_seconds(std::int64_t time) {
+    const std::int64_t ms = time / 1'000'000;
+    char text[32];
+    std::snprintf(text, sizeof text, "%g s", static_cast<double>(ms) / 1e3);
+    return text;
+}
+
+CMWQ_INLINE std::string describe_stalled(const pool_env& env, item_pool& pool, stall_kind kind, std::int64_t time,
+                                         unsigned& cpu) {
     std::string cpus = "unknown CPUs";
     if (pool.is_per_cpu()) {
         cpu = pool.number();
@@ -32,10 +40,9 @@ CMWQ_INLINE std::string describe_stalled(const pool_env& env, item_pool& pool, s
     }
     const std::string what = pool.describe_stall(cpus);
     if (what.empty()) return {};
-    char seconds[32];
-    const std::int64_t ms = time / 1'000'000;
-    std::snprintf(seconds, sizeof seconds, "%g s: ", static_cast<double>(ms) / 1e3);
-    return "cmwq: nothing has been started for " + (seconds + what);
+    if (kind == stall_kind::nothing_starts)
+        return "cmwq: nothing has been started for " + in_seconds(time) + ": " + what;
+    return "cmwq: for " + in_seconds(time) + " an item has waited while later ones were started: " + what;
 }
 
 CMWQ_INLINE std::string stall_report_of(const pool_env& env, const queue_list& queues, std::int64_t at_least) {
@@ -45,8 +52,11 @@ CMWQ_INLINE std::string stall_report_of(const pool_env& env, const queue_list& q
     };
     const auto look_at = [&](item_pool& p) {
         unsigned cpu = 0;
-        const std::int64_t time = p.stalled_for();
-        if (time != 0 && time >= at_least) add(describe_stalled(env, p, time, cpu));
+        const auto look = [&](std::int64_t time, stall_kind kind) {
+            if (time != 0 && time >= at_least) add(describe_stalled(env, p, kind, time, cpu));
+        };
+        look(p.stalled_for(), stall_kind::nothing_starts);
+        look(p.overtaken_for(), stall_kind::first_is_overtaken);
     };
     env.pools.for_each_pool(look_at);
     env.pools.for_each_bottom_half(look_at);
@@ -55,6 +65,12 @@ CMWQ_INLINE std::string stall_report_of(const pool_env& env, const queue_list& q
     const bool all = queues.for_each_until(deadline, [&](const queue_core& q) {
         const std::int64_t time = q.stuck_for(deadline);
         if (time != 0 && time >= at_least) add(describe_saturation(q));
+        pwq_stats now;
+        if (!q.freezable || !q.pwqs.try_stats(now, deadline) || now.frozen_ns == 0) return;
+        const auto frozen = static_cast<std::int64_t>(now.frozen_ns);
+        if (frozen < at_least) return;
+        add("cmwq: " + describe_queue(q.name) + " is frozen: " + std::to_string(now.inactive) +
+            (now.inactive == 1 ? " item waits" : " items wait") + " for thaw(), up to " + in_seconds(frozen));
     });
     if (!all) add("cmwq: another thread holds the lock of the list of queues");
     std::vector<wait_report> waits;

@@ -3,6 +3,7 @@
 // item_pool: a pool for those that do not know its type: its ledger, and the parts that it has.
 #pragma once
 
+#include <cmwq/detail/engine/ledger/overtaking.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/start_gap.hpp>
 #include <cmwq/detail/engine/threads/load_monitor.hpp>
@@ -95,12 +96,17 @@ public:
     /// Whether the pool has started no item for `limit` nanoseconds although items are pending; 0: never. `passed`: as
     /// above.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// Whether an item has waited for `limit` while only items were started that were queued long after it. Looks
+    /// sixteen times within the limit, and ten times in a second, at least.
+    [[nodiscard]] bool is_overtaken(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
 
     // --- any thread --------------------------------------------------------------------------------------------------
 
     /// For how many nanoseconds the pool had started no item although items were pending, at the last has_stalled().
     /// The items may only have to wait behind others of their ordered queues: see describe_stall().
     [[nodiscard]] std::int64_t stalled_for() const noexcept { return stall_.lasted(); }
+    /// The same for is_overtaken(): how long the first item has waited.
+    [[nodiscard]] std::int64_t overtaken_for() const noexcept { return overtaking_.lasted(); }
     /// Describes the pending items and the running workers; empty if no item waits for a worker. `cpus`: how the text
     /// names the CPUs of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
@@ -130,6 +136,8 @@ private:
     const unsigned number_;       // I
     const bool is_per_cpu_;       // I
     start_gap stall_;             // S, but lasted() A: for the watchdog
+    overtaking overtaking_;       // as stall_
+    std::int64_t unseen_ = 0;     // S: nanoseconds since is_overtaken() has looked
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -186,6 +186,27 @@ CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit)
     return pending();
 }
 
+CMWQ_INLINE bool item_pool::is_overtaken(std::int64_t passed, std::int64_t limit) noexcept {
+    constexpr std::int64_t longest = 100'000'000;
+    unseen_ += passed;
+    if (unseen_ < (limit != 0 ? std::min(limit / 16, longest) : longest)) return false;
+    if (!pending() && overtaking_.lasted() == 0) {
+        unseen_ = 0;
+        return false;
+    }
+    if (!ledger.lock_for_service()) return false;
+    deferred d;
+    const scoped_lock g(ledger.lock, adopt_lock);
+    ledger.drain_locked(d); // the first item may be one of the inbox
+    ledger.owner.notify_locked(d);
+    const ages a = ledger.env.ticks.compare();
+    ages::place oldest = ledger.first_listed_place_locked(a);
+    if (locals != nullptr) oldest = locals->oldest_of(a, oldest);
+    const wait_stamp started = ledger.take_last_start_locked();
+    return overtaking_.has_lasted(a, oldest, started != 0 ? a.of(started) : ages::none, std::exchange(unseen_, 0),
+                                  limit);
+}
+
 CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     constexpr std::size_t max_runs = 24;
     run_report runs[max_runs];
@@ -232,6 +253,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
         text += ": " + describe_callable(r.function) + " of " + describe_queue(r.queue.text);
         text += description_in_parentheses(r.description);
+        if (r.nr_behind != 0) text += ", queued again, which waits for the end of this run";
     }
     if (busy > listed) text += "\n  and " + std::to_string(busy - listed) + " more";
     return text;

@@ -39,6 +39,11 @@ public:
 
     /// Whether a worker has local items.
     [[nodiscard]] bool any() const noexcept { return nr_announced_.load(seq_cst) != 0 && find(); } // [LOC-1]
+    /// The place of the oldest local item, or `oldest`, if that is older.
+    [[nodiscard]] ages::place oldest_of(const ages& a, ages::place oldest) const noexcept {
+        worker* from = nullptr;
+        return find_oldest(a, oldest, from);
+    }
     /// Whether no worker runs that item. The caller owns PENDING. False: perhaps one does, here or in another pool.
     [[nodiscard]] bool is_idle(const pool_ledger& ledger, const work_base& w) const noexcept;
     /// The sum of these counters of all workers; 0 while no worker has local items.

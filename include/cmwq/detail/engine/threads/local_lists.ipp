@@ -218,15 +218,10 @@ CMWQ_INLINE ages::place local_lists::find_oldest(const ages& a, ages::place olde
     return oldest;
 }
 
-CMWQ_INLINE ages::place first_listed_locked(pool_ledger& ledger, const ages& a) noexcept CMWQ_REQUIRES(ledger.lock) {
-    const work_base* const w = ledger.first_listed_locked();
-    return w != nullptr ? a.of(age_of(*w)) : ages::none;
-}
-
 CMWQ_INLINE void local_lists::look_for_old_locked(pool_ledger& ledger) noexcept {
     const ages a = ledger.env.ticks.compare();
     worker* from = nullptr;
-    note_oldest_locked(a, find_oldest(a, detail::first_listed_locked(ledger, a), from));
+    note_oldest_locked(a, find_oldest(a, ledger.first_listed_place_locked(a), from));
 }
 
 // Null: no item is old any more, or the limit keeps the old ones back.
@@ -234,7 +229,7 @@ CMWQ_INLINE work_base* local_lists::take_old_locked(pool_ledger& ledger, worker&
     constexpr int most_refused = 16;
     for (int refused = 0; refused < most_refused;) {
         const ages a = ledger.env.ticks.compare();
-        const ages::place own = self.local.oldest(a), listed = detail::first_listed_locked(ledger, a);
+        const ages::place own = self.local.oldest(a), listed = ledger.first_listed_place_locked(a);
         ages::place until = a.of(old_until_.load(relaxed));
         worker* from = &self;
         if (std::min(own, listed) > until) { // others may have older ones
