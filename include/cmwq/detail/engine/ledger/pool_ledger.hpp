@@ -246,6 +246,9 @@ public:
     /// The same for items that were queued before others of these lists, from the oldest to the youngest: they go to
     /// the places of their ages. The caller then calls publish_pending_locked().
     void accept_by_age_locked(item_list& items) noexcept CMWQ_REQUIRES(lock);
+    /// An item that is the last one of its list, because accept_locked() has just put it there, was queued before
+    /// others.
+    void move_by_age_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// As accept_locked(), but if the limit admits the item, the caller runs it. False: it is on the inactive list.
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// The same for an item that was queued before others of that list: it goes to the place of its age.
@@ -385,6 +388,7 @@ private:
     [[nodiscard]] bool enter_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] bool take_slot_of_younger_locked(work_base& w, const ages& a, int& steps) noexcept
         CMWQ_REQUIRES(lock);
+    void forget_cursors_locked() noexcept CMWQ_REQUIRES(lock);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     void activate_beyond_limit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);

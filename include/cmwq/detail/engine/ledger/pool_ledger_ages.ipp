@@ -56,6 +56,11 @@ CMWQ_INLINE bool pool_ledger::take_slot_of_younger_locked(work_base& w, const ag
     return false;
 }
 
+// Items may have come before the places up to which rescuers have looked.
+CMWQ_INLINE void pool_ledger::forget_cursors_locked() noexcept {
+    for (run_record* k = cursors_; k != nullptr; k = k->next_cursor) k->cursor = nullptr;
+}
+
 CMWQ_INLINE bool pool_ledger::admit_by_age_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     if (enter_locked(pwq, w)) return true;
@@ -64,6 +69,15 @@ CMWQ_INLINE bool pool_ledger::admit_by_age_locked(work_base& w) noexcept {
     if (take_slot_of_younger_locked(w, a, steps)) return true;
     pwq.add_inactive(w, place_by_age(pwq.inactive, w, nullptr, a));
     return false;
+}
+
+CMWQ_INLINE void pool_ledger::move_by_age_locked(work_base& w) noexcept {
+    const std::uint64_t in = work_access::location_of(w) & location::list_mask;
+    if (in != location::on_worklist && in != location::on_inactive) return;
+    item_list& list = in == location::on_worklist ? worklist_ : work_access::pwq(w)->inactive;
+    list.remove(w);
+    list.insert_behind(place_by_age(list, w, nullptr, env.ticks.compare()), w);
+    forget_cursors_locked();
 }
 
 // A long list is walked once, not once for each item: the place of an item is behind that of the one before. The items
@@ -91,7 +105,7 @@ CMWQ_INLINE void pool_ledger::accept_by_age_locked(item_list& items) noexcept {
             pwq.sorted_last = w;
         }
     }
-    for (run_record* k = cursors_; k != nullptr; k = k->next_cursor) k->cursor = nullptr; // some may be before it
+    forget_cursors_locked();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

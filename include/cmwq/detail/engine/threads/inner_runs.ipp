@@ -85,6 +85,7 @@ CMWQ_INLINE bool run_for_waiter(run_record& self, work_base& w) noexcept {
     if (local) ledger.accept_locked(w);
     else ledger.gather_locked(w, d);
     if (!ledger.take_to_run_inside_locked(self, w)) {
+        if (local) ledger.move_by_age_locked(w);
         ledger.give_back_locked(*record);
         ledger.publish_pending_locked();
         ledger.owner.notify_locked(d);

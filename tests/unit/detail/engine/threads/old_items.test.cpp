@@ -245,6 +245,31 @@ TEST_CASE("old items: items that are recalled go to the places of their ages") {
     CHECK(recalled(m) == order{&w[0], &w[1], &w[3], &w[2], &w[4], &w[5], &w[6]});
 }
 
+TEST_CASE("old items: an item that a wait could not run goes to the place of its age") {
+    const unsigned limit = GENERATE(1u, 8u); // the inactive list, or the worklist
+    lists_machine m(limit);
+    item runs;
+    std::array<item, 3> w;
+    m.queue(runs);
+    REQUIRE(m.start(m.b) == &runs);
+    m.queue(w[0]);
+    m.tick();
+    m.queue_by(m.b, w[1]);
+    m.tick();
+    m.queue(w[2]);
+    m.ledger.receive_turn(); // accepts the items of the inbox
+    {
+        const scoped_lock g(m.ledger.lock);
+        REQUIRE(m.b.local.take_back(w[1]));
+        m.ledger.accept_locked(w[1]);
+        m.ledger.move_by_age_locked(w[1]);
+        m.ledger.publish_pending_locked();
+    }
+    m.end(m.b);
+    CHECK(m.run_all(m.a) == order{&w[0], &w[1], &w[2]});
+    CHECK(m.pwq.drained());
+}
+
 TEST_CASE("old items: those that the limit keeps back do so, too, each in its queue") {
     lists_machine m(1);
     bare_queue_in<cmwq::elastic> second(m.environment(), m.pool, 1);
