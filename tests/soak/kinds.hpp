@@ -9,7 +9,10 @@ namespace soak::op {
 
 // Queueing.
 inline kind queue{"queue"}, queue_on{"queue_on"}, queue_on_node{"queue_on_node"}, queue_after{"queue_after"},
-    queue_after_on{"queue_after_on"}, modify{"modify"}, post{"post"}, post_on{"post_on"}, async{"async"};
+    queue_after_on{"queue_after_on"}, modify{"modify"}, post{"post"}, post_on{"post_on"}, async{"async"},
+    chain{"chain"};
+// Waiting for an answer: an item on another thread must start.
+inline kind answer{"answer"};
 // Task groups.
 inline kind task{"task"}, group_wait{"task group wait"}, group_cancel{"task group cancel"};
 // Items.

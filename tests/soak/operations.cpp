@@ -97,6 +97,10 @@ void futures(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned level) { async(u.w, q, level, true); });
 }
 
+void chains(user& u) {
+    on_some_queue(u.w, [&](any_queue& q, unsigned) { chain(u.w, q); });
+}
+
 void task_groups(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned) { fork_and_join(u.w, q, false); });
 }
@@ -264,6 +268,7 @@ constexpr operation operations[] = {
     {20, reliable},
     {10, fleeting_items},
     {10, futures},
+    {2, chains},
     {10, task_groups},
     {4, groups},
     {8, bottom_halves_held_back},

@@ -99,6 +99,34 @@ void post(world& w, any_queue& q, unsigned level) {
     if (s != queue_status::queued) --q.posted;
 }
 
+namespace {
+
+/// `front`: of `q`; an item must not look it up, because the queue may be about to end.
+void link(world& w, any_queue& q, cmwq::workqueue_base& front) {
+    ++q.posted;
+    const queue_status s = does(op::chain, [&] {
+        return front.post([&w, &q, &front, o = object(w)] {
+            const run r(w, nullptr, 0, &q);
+            ++q.post_ran;
+            stress::burn(dice().below(20'000));
+            if (q.drains_begun == q.drains_ended && !dice().one_in(2'000)) link(w, q, front);
+            else --w.chains;
+        });
+    });
+    if (s == queue_status::queued) return;
+    --q.posted;
+    --w.chains;
+}
+
+} // namespace
+
+void chain(world& w, any_queue& q) {
+    constexpr std::uint64_t most = 2;
+    if (!q.is.may_block) return; // it would never leave the thread that has posted it
+    if (++w.chains <= most) link(w, q, q.front());
+    else --w.chains;
+}
+
 void post_in_order(world& w, any_queue& q, unsigned thread) {
     const unsigned cpu = w.machine.some_cpu(dice());
     switch (q.is.order) {
@@ -133,7 +161,8 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait) {
     // A rejected future is ready at once. The caller waits for any other future only if it may.
     if (!may_wait && f.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
     try {
-        w.complain.expect(f.get() == answer && !fails, "a future has a wrong value", q.is.kind);
+        w.complain.expect(does(op::answer, [&] { return f.get(); }) == answer && !fails, "a future has a wrong value",
+                          q.is.kind);
     } catch (const planned_exception&) {
         w.complain.expect(fails, "a future fails", q.is.kind);
     } catch (const std::future_error& e) {

@@ -15,6 +15,9 @@ void post(world& w, any_queue& q, unsigned level);
 void post_in_order(world& w, any_queue& q, unsigned thread);
 /// Calls async(). Waits for the future if `may_wait`; otherwise only checks whether it was rejected.
 void async(world& w, any_queue& q, unsigned level, bool may_wait);
+/// Begins a chain of closures, each of which posts the next one: thousands, unless the queue drains before. Few exist
+/// at a time.
+void chain(world& w, any_queue& q);
 /// Runs a few tasks as a group, and waits for them. `inside`: the caller is an item of that queue.
 void fork_and_join(world& w, any_queue& q, bool inside);
 /// Queues an item on the elastic queue of the calling item, which waits for it.

@@ -146,6 +146,7 @@ void world::settle() {
     complain.expect_equal(entered, left, "runs that began, that ended");
     complain.expect_equal(made, gone, "objects made, objects destroyed");
     complain.expect_equal(accepted, ran, "items that destroy themselves: queued, run");
+    complain.expect(chains == 0, "a chain is neither accepted nor rejected");
     const host::counts n = machine.stats();
     complain.expect_equal(n.started, entered, "runs that began: counts of the runtime and of the soak");
     complain.expect_equal(n.completed, entered, "runs that ended: counts of the runtime and of the soak");

@@ -61,6 +61,7 @@ public:
     counter entered, left; ///< runs of all items
     counter made, gone;    ///< objects in closures and items that destroy themselves
     counter accepted, ran; ///< items that destroy themselves: queued, run
+    counter chains;        ///< chains of closures that have begun and not ended
 
 private:
     void fill(slot& s);
