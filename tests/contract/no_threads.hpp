@@ -21,6 +21,13 @@
 
 namespace cmwq_test {
 
+inline void expect_no_thread(findings& f) {
+    try {
+        std::thread([] {}).join();
+        f.expect(1, false, "the limit does not hold");
+    } catch (const std::system_error&) {}
+}
+
 /// Runs in a child, in which no other code starts a thread. After `tighten()` the system makes no further thread; after
 /// `lift()` it makes threads again. Returns the exit status of the child: a bit for each kind of failure.
 template <class P, class Tighten, class Lift>
@@ -34,10 +41,7 @@ int check_without_threads(Tighten tighten, Lift lift) {
     cmwq::workqueue<P> helped{rt, {.name = "rescued", .rescuer = true}};
     cmwq::workqueue<P> plain{rt, "plain"};
     tighten();
-    try {
-        std::thread([] {}).join();
-        f.expect(1, false, "the limit does not hold");
-    } catch (const std::system_error&) {}
+    expect_no_thread(f);
     std::atomic<int> runs{0}, rescued{0}, plain_runs{0};
     std::counting_semaphore<> entered{0}, leave{0};
     for (int i = 0; i < many; ++i) {
@@ -88,10 +92,7 @@ int check_idle_workers_suffice(Tighten tighten, Lift lift) {
     donor.flush();
     cmwq::workqueue<P> q{rt, "q"}; // no worker of its pools exists
     tighten();
-    try {
-        std::thread([] {}).join();
-        f.expect(1, false, "the limit does not hold");
-    } catch (const std::system_error&) {}
+    expect_no_thread(f);
     std::atomic<unsigned> ran{0};
     const auto nr_cpus = static_cast<unsigned>(rt.cpus().size());
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [&] { ++ran; });

@@ -67,6 +67,11 @@ public:
         if (on.post([&r, f] { run(r, f); }) != cmwq::queue_status::queued) r.refused = true; // it is being drained
     }
     static void plain(record& r) { burn(r.cpu); }
+    /// So many items of a millisecond for each CPU, and then a probe.
+    void add_backlog(unsigned for_each_cpu) {
+        for (unsigned k = 0; k < for_each_cpu * nr_cpus; ++k) post(q, "backlog", ms, plain);
+        post(q, "probe", 10 * us, plain);
+    }
     /// A chain: each item queues the next one, until `stop`.
     void link(queue_type& on, ns cpu) {
         post(on, "chain", cpu, [this, &on](record& r) {
@@ -333,8 +338,7 @@ const load loads[] = {
              });
          }
          while (started.load(relaxed) != t.nr_cpus) counting::sleep(10 * us);
-         for (unsigned k = 0; k < 10 * t.nr_cpus; ++k) t.post(t.q, "backlog", ms, trial::plain);
-         t.post(t.q, "probe", 10 * us, trial::plain);
+         t.add_backlog(10);
          go.store(1, relaxed);
          t.end_after(300 * ms);
      }},
@@ -347,8 +351,7 @@ const load loads[] = {
              });
              counting::sleep(10 * ms);
          }
-         for (unsigned k = 0; k < 50 * t.nr_cpus; ++k) t.post(t.q, "backlog", ms, trial::plain);
-         t.post(t.q, "probe", 10 * us, trial::plain);
+         t.add_backlog(50);
          t.end_after(200 * ms);
      }},
     // Threads of the program wait for tasks, and run some.
@@ -356,8 +359,7 @@ const load loads[] = {
      [](trial& t) {
          for (int i = 0; i < 6; ++i) t.beside([&t] { t.group_of(t.q, 4, 500 * us); });
          counting::sleep(20 * ms);
-         for (unsigned k = 0; k < 50 * t.nr_cpus; ++k) t.post(t.q, "backlog", ms, trial::plain);
-         t.post(t.q, "probe", 10 * us, trial::plain);
+         t.add_backlog(50);
          t.end_after(200 * ms);
      }},
     // Items block, with items on their lists.

@@ -245,7 +245,7 @@ public:
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// The same for items that were queued before others of these lists, from the oldest to the youngest: they go to
     /// the places of their ages. The caller then calls publish_pending_locked().
-    void accept_by_age_locked(item_list& items) noexcept CMWQ_REQUIRES(lock);
+    void accept_by_age_locked(item_list& items, const ages& a) noexcept CMWQ_REQUIRES(lock);
     /// An item that is the last one of its list, because accept_locked() has just put it there, was queued before
     /// others.
     void move_by_age_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);

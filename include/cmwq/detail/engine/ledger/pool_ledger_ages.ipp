@@ -82,8 +82,7 @@ CMWQ_INLINE void pool_ledger::move_by_age_locked(work_base& w) noexcept {
 
 // A long list is walked once, not once for each item: the place of an item is behind that of the one before. The items
 // may not be quite in order: an exact stamp may be younger than the next one, which is from the last tick.
-CMWQ_INLINE void pool_ledger::accept_by_age_locked(item_list& items) noexcept {
-    const ages a = env.ticks.compare();
+CMWQ_INLINE void pool_ledger::accept_by_age_locked(item_list& items, const ages& a) noexcept {
     ++nr_sorted_;
     work_base* active_at = nullptr;
     int steps = 100'000;

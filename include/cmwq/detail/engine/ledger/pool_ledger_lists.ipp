@@ -178,7 +178,7 @@ CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base&
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
     begin_age(w, env.ticks);
-    pwq.has_removed_inactive(); // last: it may read a clock, and so costs other calls no stack frame
+    pwq.has_removed_inactive();
 }
 
 CMWQ_INLINE void pool_ledger::activate_first_locked(pool_workqueue& pwq) noexcept {

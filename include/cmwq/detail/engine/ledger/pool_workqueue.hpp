@@ -107,10 +107,7 @@ public:
     [[nodiscard]] unsigned number_of_pool() const noexcept; // in pool_ledger.ipp
 
     /// An item waits for a slot, as the last one of those that do.
-    void add_inactive(work_base& w) noexcept {
-        if (inactive.empty()) at_limit.begin();
-        inactive.push_back(w);
-    }
+    void add_inactive(work_base& w) noexcept { add_inactive(w, inactive.back()); }
     /// The same, behind `at`; null: as the first one.
     void add_inactive(work_base& w, work_base* at) noexcept {
         if (inactive.empty()) at_limit.begin();

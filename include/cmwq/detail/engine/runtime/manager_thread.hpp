@@ -48,8 +48,7 @@ private:
     void set_up_thread() noexcept;
     void create_workers() noexcept;
     void create_threads_of_cpus() noexcept;
-    enum class room : unsigned char { none, now, soon };
-    [[nodiscard]] room make_room_for(item_pool* pool) noexcept;
+    bool make_room_for(item_pool* pool) noexcept;
     [[nodiscard]] std::int64_t join_ended(std::int64_t now) noexcept;
     void clean() noexcept;
     void retry_soon() noexcept;

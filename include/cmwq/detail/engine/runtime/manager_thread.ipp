@@ -47,8 +47,7 @@ CMWQ_INLINE void manager_thread::create_workers() noexcept {
     env_.pools.for_each_pool([this](item_pool& p) {
         if (!p.threads->take_request()) return;
         // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
-        if (p.threads->ensure_worker()) return;
-        if (make_room_for(&p) == room::now) static_cast<void>(p.threads->ensure_worker());
+        if (!p.threads->ensure_worker() && make_room_for(&p)) static_cast<void>(p.threads->ensure_worker());
     });
 }
 
@@ -58,19 +57,20 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
-        static_cast<void>(make_room_for(nullptr));
+        make_room_for(nullptr);
         env_.requests.arm_monitor(); // the monitor requests a new attempt at each tick
     });
 }
 
 // If a limit keeps `pool` from having one more worker, asks another pool to give one up. Null: the thread of a bottom
 // half. `max_threads` has room at once; the system has room when the thread has ended. But the refusal may have another
-// reason, or somebody else may take the place. So after a worker has ended in vain, pools keep their last ones.
-CMWQ_INLINE manager_thread::room manager_thread::make_room_for(item_pool* pool) noexcept {
+// reason, or somebody else may take the place. So after a worker has ended in vain, pools keep their last ones. Returns
+// whether there is room now.
+CMWQ_INLINE bool manager_thread::make_room_for(item_pool* pool) noexcept {
     constexpr std::int64_t patience = 100'000'000; // a thread may end slowly
     const bool at_once = pool != nullptr && env_.threads.is_exhausted();
     const bool again = !at_once && env_.threads.expects_place();
-    if (!at_once && (!env_.threads.was_refused() || (again && steady_now() < room_due_))) return room::none;
+    if (!at_once && (!env_.threads.was_refused() || (again && steady_now() < room_due_))) return false;
     using idle_worker = worker_threads::idle_worker;
     bool made = false;
     const auto ask_all = [&](idle_worker which) {
@@ -82,13 +82,12 @@ CMWQ_INLINE manager_thread::room manager_thread::make_room_for(item_pool* pool) 
     if (!made && !in_vain) ask_all(idle_worker::surplus);
     // A pool that has no worker at all may take the spare of another pool.
     if (!made && !in_vain && (pool == nullptr || pool->summary().workers == 0)) ask_all(idle_worker::last_spare);
-    if (!made) return room::none;
-    if (at_once) return room::now;
+    if (!made || at_once) return made;
     env_.threads.expect_place();
     waits_for_room_ = pool;
     has_room_ = false;
     room_due_ = steady_now() + patience;
-    return room::soon;
+    return false;
 }
 
 // --- threads that end ------------------------------------------------------------------------------------------------

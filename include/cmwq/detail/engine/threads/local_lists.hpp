@@ -115,7 +115,8 @@ private:
         note_moved(w, moved_to::pool);
         return false;
     }
-    static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
+    static void accept_all_locked(pool_ledger& ledger, item_list& items, const ages& a) noexcept
+        CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_of_guests_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     bool note_oldest_locked(const ages& a, ages::place oldest) noexcept;

@@ -80,7 +80,7 @@ CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
         if (!w.counted.load(seq_cst) && !w.is_guest() && !w.local.empty()) w.local.recall(recalled, a); // [LOC-3]
         return true;
     });
-    accept_all_locked(ledger, recalled);
+    accept_all_locked(ledger, recalled, a);
 }
 
 // No detector notices that a guest is blocked. If it has started nothing since a worker took an item the last time, its
@@ -94,7 +94,7 @@ CMWQ_INLINE void local_lists::recall_of_guests_locked(pool_ledger& ledger) noexc
         const std::uint64_t started = w->nr_runs.load(relaxed) + w->nr_more_started.load(relaxed);
         if (std::exchange(w->nr_started_seen, started) == started && !w->local.empty()) w->local.recall(recalled, a);
     }
-    accept_all_locked(ledger, recalled);
+    accept_all_locked(ledger, recalled, a);
 }
 
 CMWQ_INLINE void local_lists::take_back_announcement(worker& self) noexcept {
@@ -112,9 +112,9 @@ CMWQ_INLINE bool local_lists::find() const noexcept {
     return found;
 }
 
-CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& items) noexcept {
+CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& items, const ages& a) noexcept {
     if (items.empty()) return;
-    ledger.accept_by_age_locked(items);
+    ledger.accept_by_age_locked(items, a);
     ledger.publish_pending_locked();
 }
 
@@ -130,7 +130,7 @@ CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
         w.local.recall(recalled, a);
         return true;
     });
-    accept_all_locked(ledger, recalled);
+    accept_all_locked(ledger, recalled, a);
 }
 
 // A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
@@ -220,8 +220,7 @@ CMWQ_INLINE ages::place local_lists::find_oldest(const ages& a, ages::place olde
 
 CMWQ_INLINE void local_lists::look_for_old_locked(pool_ledger& ledger) noexcept {
     const ages a = ledger.env.ticks.compare();
-    worker* from = nullptr;
-    note_oldest_locked(a, find_oldest(a, ledger.first_listed_place_locked(a), from));
+    note_oldest_locked(a, oldest_of(a, ledger.first_listed_place_locked(a)));
 }
 
 // Null: no item is old any more, or the limit keeps the old ones back.
@@ -313,8 +312,9 @@ CMWQ_INLINE void local_lists::end_work_locked(pool_ledger& ledger, worker& self)
     if (self.is_guest()) guests_.remove(self);
     if (!self.announced) return;
     item_list left;
-    self.local.recall(left, ledger.env.ticks.compare());
-    accept_all_locked(ledger, left);
+    const ages a = ledger.env.ticks.compare();
+    self.local.recall(left, a);
+    accept_all_locked(ledger, left, a);
     take_back_announcement(self);
 }
 
