@@ -427,17 +427,17 @@ private:
     atomic<unsigned> nr_pending_{0};                      // A: length of the worklist; written under L, for each item
     item_list worklist_ CMWQ_GUARDED_BY(lock);            // L: active items, in order
     run_record* cursors_ CMWQ_GUARDED_BY(lock) = nullptr; // L: records with a `cursor`, of rescuers
-    intrusive_list<run_record, busy_tag> busy_ CMWQ_GUARDED_BY(lock);   // L: records that run items, or are about to
-    run_table running_ CMWQ_GUARDED_BY(lock);                           // L: finds the record that runs an item
-    atomic<run_record*> all_{nullptr};                                  // A: every record; grows under L, never shrinks
-    atomic<std::uint64_t> nr_started_{0};                               // A: written under L
-    atomic<std::uint64_t> nr_completed_{0};                             // A: written under L
-    intrusive_list<run_record, busy_tag> nested_ CMWQ_GUARDED_BY(lock); // L: records that run items inside others
+    intrusive_list<run_record, busy_tag> busy_ CMWQ_GUARDED_BY(lock); // L: records that run items, or are about to
+    run_table running_ CMWQ_GUARDED_BY(lock);                         // L: finds the record that runs an item
+    atomic<run_record*> all_{nullptr};                                // A: every record; grows under L, never shrinks
+    atomic<std::uint64_t> nr_started_{0};                             // A: written under L
+    atomic<std::uint64_t> nr_completed_{0};                           // A: written under L
+    wait_stamp last_start_ CMWQ_GUARDED_BY(lock) = 0; // L: see take_last_start_locked(); on the line of nr_started_
+    intrusive_list<run_record, busy_tag> nested_ CMWQ_GUARDED_BY(lock);      // L: records that run items inside others
     intrusive_list<run_record, busy_tag> free_nested_ CMWQ_GUARDED_BY(lock); // L: records that run none
     atomic<int> nr_busy_{0};                                                 // A: length of busy_; written under L
     atomic<int> nr_nested_{0};                                               // A: length of nested_; written under L
     atomic<std::uint64_t> nr_inside_{0};              // A: of nr_started_: inside others, or in guests; written under L
-    wait_stamp last_start_ CMWQ_GUARDED_BY(lock) = 0; // L: see take_last_start_locked()
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock) = nullptr; // L: waiters for items that are pending here
     run_record* only_record_ CMWQ_GUARDED_BY(lock) = nullptr;   // L: see set_only_record_locked()
