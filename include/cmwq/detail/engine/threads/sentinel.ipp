@@ -138,12 +138,13 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             if (pool == nullptr) continue;
             // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the
             // one before. Otherwise a chain of n items would need n checks.
-            const std::uint64_t completed = pool->nr_completed();
-            if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
+            if (w->nr_replaced != 0 && pool->nr_completed() != w->completed) w->nr_replaced = 0;
             const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);
             const finding f =
                 pool->check_for_blocked({.who = detector::sentinel, .insist = w->insist, .spares = 1 << doublings});
             if (f == finding::replaced && doublings < most_doublings) ++w->nr_replaced;
+            // Read only where it is compared: it may be on the lines of all workers.
+            if (f == finding::replaced || f == finding::all_blocked) w->completed = pool->nr_completed();
             pending |= f != finding::nothing_pending;
             no_spare |= f == finding::no_spare;
             hold |= f == finding::all_blocked;
