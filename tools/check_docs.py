@@ -83,9 +83,10 @@ def assemble(code, name, line, prelude):
 
 
 def precompile(compiler, include, folder):
-    """Precompiles <cmwq/cmwq.hpp> and returns the compiler options that use the result."""
-    header = pathlib.Path(folder, "library.hpp")
-    header.write_text("#include <cmwq/cmwq.hpp>\n")
+    """Precompiles the headers that the preludes include, and returns the compiler options that use the result."""
+    header = pathlib.Path(folder, "preludes.hpp")
+    lines = [l for p in sorted((ROOT / "tests" / "docs").glob("*.hpp")) for l in p.read_text().splitlines()]
+    header.write_text("".join(f"{l}\n" for l in dict.fromkeys(lines) if l.startswith("#include")))
     made = [compiler, *FLAGS, f"-I{include}", "-x", "c++-header", header, "-o", f"{header}.gch"]
     subprocess.run(made, check=True)
     return ["-include", header]
@@ -160,14 +161,16 @@ def missing_names(root, include):
     return wrong
 
 
-def check(compiler, root, include, engine):
-    """Returns (number of blocks, list of mistakes). `engine`: the object files that programs link."""
+def check(compiler, root, include, library, engine):
+    """Returns (number of blocks, list of mistakes).
+
+    `library`: the compiler options of precompile(). `engine`: the object files that programs link.
+    """
     found = []
     for document, name in documents(root):
         found += [(name, *block) for block in blocks(document.read_text())]
     threads = concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1))
-    with threads as pool, tempfile.TemporaryDirectory() as folder:
-        library = precompile(compiler, include, folder)
+    with threads as pool:
         wrong = list(pool.map(lambda b: try_block(compiler, include, library, engine, *b), found))
     return len(found), [w for w in wrong if w] + missing_names(root, include)
 
@@ -202,16 +205,18 @@ def self_test(compiler):
         ("`cmwq/CPU:N`, `cmwq/other`", 0, ["README.md:1: the library has no 'cmwq/other'"]),
     ]
     failed = 0
-    for text, count, expected in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            include = pathlib.Path(folder, "include")
-            (include / "cmwq").mkdir(parents=True)
-            (include / "cmwq" / "cmwq.hpp").write_text(LIBRARY)
+    with tempfile.TemporaryDirectory() as folder:
+        include = pathlib.Path(folder, "include")
+        (include / "cmwq").mkdir(parents=True)
+        (include / "cmwq" / "cmwq.hpp").write_text(LIBRARY)
+        library = precompile(compiler, include, folder)
+        for text, count, expected in cases:
             pathlib.Path(folder, "README.md").write_text(text)
-            number, wrong = check(compiler, pathlib.Path(folder), include, [])
-        if number != count or len(wrong) != len(expected) or not all(w.startswith(e) for w, e in zip(wrong, expected)):
-            failed += 1
-            print(f"planted {text!r}:\n  expected {count} blocks, {expected}\n  found    {number} blocks, {wrong}")
+            number, wrong = check(compiler, pathlib.Path(folder), include, library, [])
+            as_expected = all(w.startswith(e) for w, e in zip(wrong, expected))
+            if number != count or len(wrong) != len(expected) or not as_expected:
+                failed += 1
+                print(f"planted {text!r}:\n  expected {count} blocks, {expected}\n  found    {number} blocks, {wrong}")
     print(f"{len(cases) - failed} of {len(cases)} planted documents as expected")
     return 1 if failed else 0
 
@@ -230,7 +235,8 @@ def main():
         if not args.engine:
             made = [args.compiler, *FLAGS, f"-I{include}", "-c", ROOT / "src" / "engine.cpp", "-o", engine]
             subprocess.run(made, check=True)
-        number, wrong = check(args.compiler, ROOT, include, [engine])
+        library = precompile(args.compiler, include, folder)
+        number, wrong = check(args.compiler, ROOT, include, library, [engine])
     print("\n".join(wrong))
     print(f"{number} blocks, {len(wrong)} wrong")
     return 1 if wrong or not number else 0

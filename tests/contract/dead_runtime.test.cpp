@@ -15,7 +15,6 @@
 
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,7 +74,7 @@ constinit silent_observer watcher; // may outlive the runtime
 template <class P>
 struct member {
     const char* name;
-    std::function<void(heritage<P>&)> call;
+    void (*call)(heritage<P>&);
 };
 
 template <class P>
@@ -163,7 +162,7 @@ std::vector<member<P>> members() {
              a.q->post([] {});
          }},
     };
-    const auto add = [&](const char* name, std::function<void(h&)> call) { all.push_back({name, std::move(call)}); };
+    const auto add = [&](const char* name, void (*call)(h&)) { all.push_back({name, call}); };
     if constexpr (has_limit<P>) add("workqueue::set_max_active", [](h& a) { a.q->set_max_active(2); });
     if constexpr (requires(queue& q) { q.set_min_active(1); }) {
         add("workqueue::set_min_active", [](h& a) { a.q->set_min_active(2); });

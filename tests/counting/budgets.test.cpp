@@ -26,7 +26,7 @@ unsigned index_of(const std::array<std::string_view, N>& names, const std::strin
 /// In a shared pool one run may cost a fifth more than another, so these have more runs.
 setting case_of(policy p, workload w, unsigned cpus) {
     const bool shared = p != policy::bound && p != policy::bh;
-    return {.p = p, .w = w, .cpus = cpus, .runs = shared ? 12u : 3u};
+    return {.p = p, .w = w, .cpus = cpus, .runs = p == policy::elastic ? 12u : shared ? 6u : 2u};
 }
 
 /// Measures each case once.

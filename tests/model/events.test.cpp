@@ -18,7 +18,6 @@ using namespace cmwq_test;
 namespace {
 
 namespace detail = cmwq::detail;
-using kind = cmwq::event::kind;
 
 /// A reporter, and the loop of the diagnosis thread.
 struct desk {
@@ -37,7 +36,7 @@ struct desk {
         order[nr_heard++] = n;
     }
     void post(unsigned n) {
-        model::require(events.post(kind::rescued, 0, n, [] { return std::string(); }), "there is room");
+        model::require(events.post(cmwq::event::kind::rescued, 0, n, [] { return std::string(); }), "there is room");
     }
     void serve(unsigned until) {
         for (;;) {

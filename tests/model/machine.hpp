@@ -24,7 +24,7 @@ inline model::options search(std::string name, double size, unsigned preemptions
     model::options o;
     o.name = std::move(name);
     o.around.cpus = 1;
-    o.steps = static_cast<std::uint64_t>(size * 500'000);
+    o.steps = static_cast<std::uint64_t>(size * 300'000);
     o.preemptions = preemptions;
     o.random_executions = 1'000'000; // as many as there are steps for
     return o;

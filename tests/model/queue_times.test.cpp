@@ -96,7 +96,8 @@ TEST_CASE("queue times: a delayed item waits from the end of its delay") {
 TEST_CASE("queue times: an item that is cancelled and queued again waits from the second time") {
     simulate_queue<cmwq::bound>([](auto& q) {
         q.set_max_active(1);
-        cmwq::work first{[] { model::burn(20 * ms); }}, second{[] {}};
+        cmwq::work first{[] { model::burn(20 * ms); }};
+        cmwq::work second{[] {}};
         q.queue(first);
         q.queue(second);
         model::sleep(10 * ms);
@@ -136,7 +137,8 @@ TEMPLATE_TEST_CASE("queue times: a queue is saturated as long as an item waits f
             model::require(q.stats().saturated_ns == 4 * ms, "until now");
             model::burn(6 * ms);
         }};
-        cmwq::work second{[] { model::burn(3 * ms); }}, third{[] { model::burn(ms); }};
+        cmwq::work second{[] { model::burn(3 * ms); }};
+        cmwq::work third{[] { model::burn(ms); }};
         q.queue(first);
         q.queue(second);
         q.flush();

@@ -76,7 +76,7 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
     c.expect(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == tasks; }), "threads of the runtime are left");
 }
 
-int run(const settings& s) {
+int run_rounds(const settings& s) {
     std::string reproduction = "soak --seed " + std::to_string(s.seed) + " --threads " + std::to_string(s.threads) +
                                " --operations " + std::to_string(s.operations);
     if (s.only_groups) reproduction += " --groups";
@@ -124,5 +124,5 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     seed_of_round = s.seed; // for the faults
     return cmwq_test::run_under_the_backend(
-        [](void* options) { return soak::run(*static_cast<soak::settings*>(options)); }, &s);
+        [](void* options) { return soak::run_rounds(*static_cast<soak::settings*>(options)); }, &s);
 }
