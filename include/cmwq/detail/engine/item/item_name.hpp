@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How messages name items and queues. The functions throw std::bad_alloc. Those that name an item are called without a
-// lock of the library: see describe_function().
+// How messages name items, queues and times. The functions throw std::bad_alloc. Those that name an item are called
+// without a lock of the library: see describe_function().
 #pragma once
 
 #include <cmwq/detail/base/printable.hpp>
@@ -10,6 +10,7 @@
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ inline item_name name_of(const work_base& w) noexcept { return {&w, shown_functi
 inline std::string describe_callable(work_access::function f) { return callable_name(describe_function(f)); }
 
 inline std::string describe_queue(std::string_view name) { return "queue \"" + printable(name) + "\""; }
+
+/// `time`: nanoseconds; milliseconds are what is shown.
+inline std::string in_seconds(std::int64_t time) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g s", static_cast<double>(time / 1'000'000) / 1e3);
+    return text;
+}
 
 /// What this_work::describe() has said of a run, in parentheses; empty: nothing.
 inline std::string description_in_parentheses(std::string_view text) {

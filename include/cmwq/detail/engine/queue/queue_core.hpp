@@ -51,12 +51,12 @@ public:
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
     [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
     /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`:
-    /// the time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
+    /// the time since the last call. Returns for how long the queue has stood still. Times are in nanoseconds.
     void note_progress() noexcept { stuck_for_.set(0); }
-    [[nodiscard]] bool note_standstill(std::int64_t passed, std::int64_t limit) noexcept {
+    [[nodiscard]] std::int64_t note_standstill(std::int64_t passed) noexcept {
         const std::int64_t time = stuck_for_.get() + passed;
         stuck_for_.set(time);
-        return time >= limit;
+        return time;
     }
     /// For how long the queue had stood still at the last of those calls; 0: it does not any more. It counts as
     /// standing still if that cannot be seen before `deadline`, steady clock, because of other threads' locks.

@@ -3,6 +3,7 @@
 // The bodies of stall_report.hpp.
 
 #include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/stall_report.hpp>
@@ -11,18 +12,10 @@
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-CMWQ_INLINE std::string in_seconds(std::int64_t time) {
-    const std::int64_t ms = time / 1'000'000;
-    char text[32];
-    std::snprintf(text, sizeof text, "%g s", static_cast<double>(ms) / 1e3);
-    return text;
-}
 
 CMWQ_INLINE std::string describe_stalled(const pool_env& env, item_pool& pool, stall_kind kind, std::int64_t time,
                                          unsigned& cpu) {
@@ -64,7 +57,7 @@ CMWQ_INLINE std::string stall_report_of(const pool_env& env, const queue_list& q
     const std::int64_t deadline = steady_now() + patience;
     const bool all = queues.for_each_until(deadline, [&](const queue_core& q) {
         const std::int64_t time = q.stuck_for(deadline);
-        if (time != 0 && time >= at_least) add(describe_saturation(q));
+        if (time != 0 && time >= at_least) add(describe_saturation(q, time));
         pwq_stats now;
         if (!q.freezable || !q.pwqs.try_stats(now, deadline) || now.frozen_ns == 0) return;
         const auto frozen = static_cast<std::int64_t>(now.frozen_ns);

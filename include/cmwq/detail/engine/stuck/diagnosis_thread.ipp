@@ -104,9 +104,9 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
                 s->blocked = runs[i].by->pool.ledger.goes_on(runs[i]);
             }
             if (!s->blocked) return q.note_progress();
-            if (!q.note_standstill(passed, limit) || !saturated.empty()) return;
-            if (!q.first_report(event::kind::saturated)) return;
-            saturated = describe_saturation(q);
+            const std::int64_t time = q.note_standstill(passed);
+            if (time < limit || !saturated.empty() || !q.first_report(event::kind::saturated)) return;
+            saturated = describe_saturation(q, time);
         });
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again

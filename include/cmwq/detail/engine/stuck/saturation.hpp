@@ -6,20 +6,21 @@
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 
+#include <cstdint>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Throws std::bad_alloc.
-inline std::string describe_saturation(const queue_core& q) {
+/// `time`: for how long it has stood still, in nanoseconds. Throws std::bad_alloc.
+inline std::string describe_saturation(const queue_core& q, std::int64_t time) {
     std::string text = "cmwq: " + describe_queue(q.name);
     const bool adjustable = !q.how.fifo && !q.limit_is_fixed;
     const bool is_shared = q.limits.is_shared();
     if (q.how.fifo) text += ", which runs one item at a time, stands still";
     else text += " is at its limit, max_active " + std::to_string(q.limits.max_active());
     if (is_shared) text += ", of which each NUMA node has a share";
-    text +=
-        ": all of its items that run have been blocked for long, and others wait behind them. dump() shows the items";
+    text += ": for " + in_seconds(time) +
+            " all of its items that run have been blocked, and others wait behind them. dump() shows the items";
     if (adjustable) text += "; set_max_active() raises the limit";
     if (adjustable && is_shared) text += ", and set_min_active() to the same number lets each node use all of it";
     return text;
