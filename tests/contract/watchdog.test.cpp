@@ -413,8 +413,9 @@ POLICY_TEST_CASE("watchdog: stall_report() says that a freeze keeps items back, 
         CHECK(rt.stall_report(0s).empty());
         q.post([] {});
         q.post([] {});
-        const std::string wanted = "cmwq: queue \"icy\" is frozen: 2 items wait for thaw(), up to 0.";
-        CHECK(eventually([&] { return rt.stall_report(30ms).find(wanted) == 0; }));
+        REQUIRE(eventually([&] { return !rt.stall_report(30ms).empty(); }));
+        CHECK_THAT(rt.stall_report(30ms),
+                   Catch::Matches("cmwq: queue \"icy\" is frozen: 2 items wait for thaw\\(\\), up to [0-9.]+ s\n"));
         other.post([] {});
         other.flush();
         CHECK_THAT(rt.stall_report(0s), Catch::StartsWith("cmwq: queue \"icy\""));

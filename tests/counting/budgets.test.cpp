@@ -23,10 +23,10 @@ unsigned index_of(const std::array<std::string_view, N>& names, const std::strin
     return static_cast<unsigned>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-/// In a shared pool one run may cost a fifth more than another, so these have more runs.
+/// In a shared pool one run may cost a fifth more than another, most of all in an elastic one, so these have more runs.
 setting case_of(policy p, workload w, unsigned cpus) {
-    const bool shared = p != policy::bound && p != policy::bh;
-    return {.p = p, .w = w, .cpus = cpus, .runs = p == policy::elastic ? 12u : shared ? 6u : 2u};
+    const bool per_cpu = p == policy::bound || p == policy::bh;
+    return {.p = p, .w = w, .cpus = cpus, .runs = per_cpu ? 2u : p == policy::elastic ? 12u : 6u};
 }
 
 /// Measures each case once.
