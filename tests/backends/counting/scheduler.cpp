@@ -35,7 +35,7 @@ outcome scheduler::simulate(const machine& m, std::function<void()> body) {
 void scheduler::touch(std::uintptr_t address, bool write, counts* to, const void* code) noexcept {
     line& l = lines_.at(address);
     cpu& c = cpu_of_self();
-    const access_result r = lines::access(l, c.number, write);
+    const access_result r = lines::access(l, self_->cpu, write);
     switch (r) {
     case access_result::hit: c.clock += m_.time.hit; break;
     case access_result::first_touch: c.clock += m_.time.first_touch; break;
