@@ -66,6 +66,10 @@ def blocks(text):
     return found
 
 
+def includes_of(text):
+    return [l for l in text.splitlines() if l.startswith("#include")]
+
+
 def assemble(code, name, line, prelude):
     """Returns (translation unit of a block, whether it is a program). Compiler messages refer to the document."""
     if re.search(r"\bint main\s*\(", code):
@@ -76,10 +80,8 @@ def assemble(code, name, line, prelude):
     before, mark, after = file.read_text().partition("// SNIPPET\n")
     if not mark:
         raise ValueError(f"tests/docs/{prelude}.hpp has no line // SNIPPET")
-    lines = code.splitlines()
-    includes = [l for l in lines if l.startswith("#include")]
-    rest = ["" if l.startswith("#include") else l for l in lines]
-    return "\n".join([*includes, before, f'#line {line} "{name}"', *rest, after]), False
+    rest = ["" if l.startswith("#include") else l for l in code.splitlines()]
+    return "\n".join([*includes_of(code), before, f'#line {line} "{name}"', *rest, after]), False
 
 
 def precompile(compiler, include, folder):
@@ -90,6 +92,36 @@ def precompile(compiler, include, folder):
     made = [compiler, *FLAGS, f"-I{include}", "-x", "c++-header", header, "-o", f"{header}.gch"]
     subprocess.run(made, check=True)
     return ["-include", header]
+
+
+def compile_together(compiler, include, library, found):
+    """Whether blocks that include the same headers compile as one unit, each in a namespace of its own."""
+    includes, bodies = [], []
+    for number, (name, line, prelude, code, _) in enumerate(found):
+        try:
+            unit, _ = assemble(code, name, line, prelude)
+        except ValueError:
+            return False
+        includes += includes_of(unit)
+        rest = [l for l in unit.splitlines() if not l.startswith("#include")]
+        bodies += [f"namespace block_{number} {{", *rest, "}"]
+    job = [compiler, *FLAGS, f"-I{include}", "-fsyntax-only", *library, "-x", "c++", "-"]
+    return not subprocess.run(job, input="\n".join([*includes, *bodies, ""]), capture_output=True, text=True).returncode
+
+
+def suspects(compiler, include, library, found):
+    """Returns the blocks that have to be tried alone: programs, and what has a mistake or is beside one."""
+    alone, groups = [], {}
+    for block in found:
+        _, _, prelude, code, output = block
+        if output is not None or re.search(r"\bint main\s*\(", code):
+            alone.append(block)
+        else:
+            groups.setdefault((prelude, *sorted(includes_of(code))), []).append(block)
+    for group in groups.values():
+        if not compile_together(compiler, include, library, group):
+            alone += group
+    return sorted(alone, key=found.index)
 
 
 def try_block(compiler, include, library, engine, name, line, prelude, code, output):
@@ -171,7 +203,8 @@ def check(compiler, root, include, library, engine):
         found += [(name, *block) for block in blocks(document.read_text())]
     threads = concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1))
     with threads as pool:
-        wrong = list(pool.map(lambda b: try_block(compiler, include, library, engine, *b), found))
+        alone = suspects(compiler, include, library, found)
+        wrong = list(pool.map(lambda b: try_block(compiler, include, library, engine, *b), alone))
     return len(found), [w for w in wrong if w] + missing_names(root, include)
 
 
