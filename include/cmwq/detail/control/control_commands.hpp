@@ -227,7 +227,7 @@ private:
                 throw std::invalid_argument("the \"time\" of a trace is more than 0, and at most 60min");
             }
             if (trace_ != nullptr) throw std::invalid_argument("a trace is being written");
-            if (make_trace == nullptr) throw std::invalid_argument("the program does not contain <cmwq/trace.hpp>");
+            if (!is_contained(make_trace)) throw std::invalid_argument("the program does not contain <cmwq/trace.hpp>");
             trace_failure_ = 0;
             trace_file_ = file;
             trace_ = make_trace(runtime_, file, trace_failure_);

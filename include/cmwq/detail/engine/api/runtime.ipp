@@ -41,14 +41,14 @@ inline void tell_missing_leaf(const char* options, const char* header, const cha
 
 CMWQ_INLINE std::unique_ptr<wanted_traces> traces_of(runtime& rt, const runtime_options& o, made_for whom) {
     if (o.trace.empty() && o.flight_recorder.empty()) return nullptr;
-    if (make_wanted_traces != nullptr) return make_wanted_traces(rt, o, whom);
+    if (is_contained(make_wanted_traces)) return make_wanted_traces(rt, o, whom);
     tell_missing_leaf("trace or flight_recorder", "<cmwq/trace.hpp>", "Boost.Lockfree");
     return nullptr;
 }
 
 CMWQ_INLINE std::unique_ptr<wanted_control> control_of(runtime& rt, const runtime_options& o, made_for whom) {
     if (!o.control) return nullptr;
-    if (make_wanted_control != nullptr) return make_wanted_control(rt, whom);
+    if (is_contained(make_wanted_control)) return make_wanted_control(rt, whom);
     tell_missing_leaf("control", "<cmwq/control.hpp>", "nlohmann-json");
     return nullptr;
 }

@@ -47,4 +47,8 @@ public:
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom);
 [[gnu::weak]] std::unique_ptr<wanted_control> make_wanted_control(runtime& rt, made_for whom);
 
+/// Whether the program contains the header that defines one of these. Compared in place, g++ would warn of a comparison
+/// that is always true, where that header was included before.
+[[nodiscard]] inline bool is_contained(auto* make) noexcept { return make != nullptr; }
+
 }}} // namespace cmwq::CMWQ_NS::detail
