@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -58,7 +59,17 @@ public:
             rest_.append(part, static_cast<std::size_t>(n));
         }
     }
-    nlohmann::json ask(const nlohmann::json& request) {
+    /// A member of a request: a text. JSON of C++ values, where each length of a literal is a type, takes the compiler
+    /// several times as long.
+    struct member {
+        std::string name, value;
+    };
+    nlohmann::json ask(std::initializer_list<member> members) {
+        nlohmann::json request;
+        for (const member& m : members) request[m.name] = m.value;
+        return ask_for(request);
+    }
+    nlohmann::json ask_for(const nlohmann::json& request) {
         if (!send(request.dump() + '\n')) throw std::runtime_error("the other end has gone");
         return nlohmann::json::parse(line());
     }

@@ -48,7 +48,7 @@ public:
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
 private:
-    using json = nlohmann::json;
+    using json = nlohmann::ordered_json; // as the rest of the tool, because the library is compiled for each
 
     static std::size_t first_of(std::size_t n, std::size_t most) { return n > most ? n - most : 0; }
 

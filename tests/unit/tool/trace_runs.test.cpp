@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+using json = nlohmann::ordered_json;
 using cmwq::block_reason;
 using cmwq::detail::perfetto_writer;
 using cmwq::detail::trace_entry;
@@ -191,15 +192,15 @@ TEST_CASE("trace_data: it is JSON that cannot end a script, with what the page n
     const perfetto_trace trace = m.read();
     const trace_data made(trace, 10);
     CHECK(made.text().find('<') == std::string::npos);
-    const auto data = nlohmann::json::parse(made.text());
+    const auto data = json::parse(made.text());
     CHECK(data.at("program") == "program </script>");
     CHECK(data.at("pid") == 100);
     CHECK(data.at("end") == 3);
     CHECK(data.at("left_out") == 0);
     CHECK(data.at("is_cut") == false);
-    CHECK(data.at("threads") == nlohmann::json::parse(R"([["thread 1", 101]])"));
-    CHECK(data.at("segments") == nlohmann::json::parse("[[0, 0, 1, 3, 0]]"));
-    CHECK(data.at("counters").at(0) == nlohmann::json::parse(R"(["q: pending", [0, 1, 1, 0]])"));
+    CHECK(data.at("threads") == json::parse(R"([["thread 1", 101]])"));
+    CHECK(data.at("segments") == json::parse("[[0, 0, 1, 3, 0]]"));
+    CHECK(data.at("counters").at(0) == json::parse(R"(["q: pending", [0, 1, 1, 0]])"));
     const auto& run = data.at("runs").at(0);
     CHECK(data.at("texts").at(run.at(3).get<std::size_t>()) == "q");
     CHECK(run.at(6) == 1);   // begin
@@ -209,9 +210,9 @@ TEST_CASE("trace_data: it is JSON that cannot end a script, with what the page n
 
 TEST_CASE("trace_data: of too many runs it has the last ones") {
     const perfetto_trace trace = made_trace().short_items(10).read();
-    const auto data = nlohmann::json::parse(trace_data(trace, 3).text());
+    const auto data = json::parse(trace_data(trace, 3).text());
     CHECK(data.at("left_out") == 7);
     REQUIRE(data.at("runs").size() == 3);
     CHECK(data.at("runs").at(0).at(6) == 14); // the eighth begins at 24, and the first event is at 10
-    CHECK(data.at("segments") == nlohmann::json::parse("[[0, 0, 14, 15, 0], [1, 0, 16, 17, 0], [2, 0, 18, 19, 0]]"));
+    CHECK(data.at("segments") == json::parse("[[0, 0, 14, 15, 0], [1, 0, 16, 17, 0], [2, 0, 18, 19, 0]]"));
 }

@@ -7,6 +7,7 @@
 #include <cmwq/detail/control/queue_attributes.hpp>
 #include <cmwq/detail/control/runtime_attributes.hpp>
 #include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/report/json_writer.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/report/version_text.hpp>
 #include <cmwq/detail/engine/runtime/option_text.hpp>
@@ -16,7 +17,9 @@
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -25,6 +28,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -53,13 +58,23 @@ public:
         trace_.reset();
         trace_ends_at_ = 0;
     }
-    [[nodiscard]] static std::string refusal(std::string_view sentence) { return line_of(json{{"error", sentence}}); }
+    [[nodiscard]] static std::string refusal(std::string_view sentence) { return line_of("error", sentence); }
 
 private:
-    using json = nlohmann::ordered_json;
+    using json = nlohmann::json; // reads requests; json_writer costs each program less that includes this
+    using attribute_list = std::vector<std::pair<std::string, std::string>>;
 
-    [[nodiscard]] static std::string line_of(const json& j) {
-        return j.dump(-1, ' ', false, json::error_handler_t::replace) + '\n'; // names are any bytes
+    /// A line with an object, to which `f(json_writer&)` adds the members.
+    template <std::invocable<json_writer&> F>
+    [[nodiscard]] static std::string line_of(const F& f) {
+        json_writer to;
+        to.open('{');
+        f(to);
+        to.close('}');
+        return to.take() + '\n';
+    }
+    [[nodiscard]] static std::string line_of(std::string_view name, std::string_view value) {
+        return line_of([&](json_writer& to) { to.key(name).value(value); });
     }
     [[nodiscard]] runtime_core& core() const { return runtime_access::core_of(runtime_); }
 
@@ -71,7 +86,7 @@ private:
         if (command == "queues") return queues();
         if (command == "get") return get(request, request.contains("attribute") ? text_of(request, "attribute") : "");
         if (command == "set") return set(request);
-        if (command == "metrics") return line_of({{"text", runtime_.metrics()}});
+        if (command == "metrics") return line_of("text", runtime_.metrics());
         if (command == "stalls") return stalls(request);
         if (command == "dump") return dump(request);
         if (command == "trace") return trace(request);
@@ -97,67 +112,84 @@ private:
         std::string program;
         static_cast<void>(os::read_file("/proc/self/comm", program));
         if (program.ends_with('\n')) program.pop_back();
-        return line_of({{"protocol", protocol},
-                        {"version", version_text()},
-                        {"pid", main_thread_id()},
-                        {"program", program},
-                        {"runtime", core().name()}});
+        return line_of([&](json_writer& to) {
+            to.key("protocol").value(protocol);
+            to.key("version").value(version_text());
+            to.key("pid").value(main_thread_id());
+            to.key("program").value(program);
+            to.key("runtime").value(core().name());
+        });
     }
 
     std::string queues() const {
         const runtime_numbers all = numbers_of(core());
-        json list = json::array();
-        for (const queue_numbers& q : all.queues) {
-            const pwq_stats& n = q.counts;
-            list.push_back({{"name", q.name},
-                            {"policy", q.policy},
-                            {"max_active", q.max_active},
-                            {"rescuer", q.rescuer},
-                            {"pending", n.pending},
-                            {"active", n.active},
-                            {"inactive", n.inactive},
-                            {"started", n.started},
-                            {"completed", n.completed},
-                            {"cancelled", n.cancelled},
-                            {"cpu_ns", n.cpu_ns},
-                            {"saturated_ns", n.saturated_ns},
-                            {"blocks_by_guard", n.blocks_by_guard},
-                            {"blocks_by_sentinel", n.blocks_by_sentinel},
-                            {"blocks_by_monitor", n.blocks_by_monitor},
-                            {"spare_wakeups", n.spare_wakeups},
-                            {"repatriated", n.repatriated},
-                            {"cpu_hogs", n.cpu_hogs},
-                            {"maydays", n.maydays},
-                            {"rescued", n.rescued}});
-        }
-        return line_of({{"queues", list}, {"locked", all.every_queue ? json(all.locked) : json()}});
+        return line_of([&](json_writer& to) {
+            to.key("queues").open('[');
+            for (const queue_numbers& q : all.queues) {
+                const pwq_stats& n = q.counts;
+                to.open('{');
+                to.key("name").value(q.name);
+                to.key("policy").value(q.policy);
+                to.key("max_active").value(q.max_active);
+                to.key("rescuer").value(q.rescuer);
+                to.key("pending").value(n.pending);
+                to.key("active").value(n.active);
+                to.key("inactive").value(n.inactive);
+                to.key("started").value(n.started);
+                to.key("completed").value(n.completed);
+                to.key("cancelled").value(n.cancelled);
+                to.key("cpu_ns").value(n.cpu_ns);
+                to.key("saturated_ns").value(n.saturated_ns);
+                to.key("blocks_by_guard").value(n.blocks_by_guard);
+                to.key("blocks_by_sentinel").value(n.blocks_by_sentinel);
+                to.key("blocks_by_monitor").value(n.blocks_by_monitor);
+                to.key("spare_wakeups").value(n.spare_wakeups);
+                to.key("repatriated").value(n.repatriated);
+                to.key("cpu_hogs").value(n.cpu_hogs);
+                to.key("maydays").value(n.maydays);
+                to.key("rescued").value(n.rescued);
+                to.close('}');
+            }
+            to.close(']');
+            if (all.every_queue) write_names(to.key("locked"), all.locked);
+            else to.key("locked").null();
+        });
+    }
+    static void write_names(json_writer& to, const std::vector<std::string>& names) {
+        to.open('[');
+        for (const std::string& name : names) to.value(name);
+        to.close(']');
     }
 
     /// `wanted`: an attribute; empty: all.
     std::string get(const json& request, const std::string& wanted = {}) const {
-        json attributes = json::object();
+        const bool of_queue = request.contains("queue");
+        attribute_list attributes;
         const auto add = [&](std::string_view name, std::string value) {
-            attributes[std::string(name)] = std::move(value);
+            attributes.emplace_back(name, std::move(value));
         };
-        if (!request.contains("queue")) {
-            runtime_attributes::for_each(runtime_, add);
-            keep_only(wanted, attributes);
-            json names = json::array();
-            for_each_exported([&](const queue_core& q) { names.push_back(q.name); });
-            return line_of({{"attributes", attributes}, {"exported", names}});
-        }
-        with_queue(request, [&](const queue_core& q) { queue_attributes::for_each(q, add); });
+        if (of_queue) with_queue(request, [&](const queue_core& q) { queue_attributes::for_each(q, add); });
+        else runtime_attributes::for_each(runtime_, add);
         keep_only(wanted, attributes);
-        return line_of({{"attributes", attributes}});
+        return line_of([&](json_writer& to) {
+            to.key("attributes").open('{');
+            for (const auto& [name, value] : attributes) to.key(name).value(value);
+            to.close('}');
+            if (of_queue) return;
+            to.key("exported").open('[');
+            for_each_exported([&](const queue_core& q) { to.value(q.name); });
+            to.close(']');
+        });
     }
-    static void keep_only(const std::string& wanted, json& attributes) {
+    static void keep_only(const std::string& wanted, attribute_list& attributes) {
         if (wanted.empty()) return;
-        if (attributes.contains(wanted)) {
-            attributes = {{wanted, attributes[wanted]}};
+        const auto found = std::ranges::find(attributes, wanted, &attribute_list::value_type::first);
+        if (found != attributes.end()) {
+            attributes = {*found};
             return;
         }
         const auto for_each = [&](const auto& f) {
-            for (const auto& [name, value] : attributes.items()) f(name, value);
+            for (const auto& [name, value] : attributes) f(name, value);
         };
         throw std::invalid_argument("there is no attribute '" + wanted + "'; there are " +
                                     option_text::names_of(for_each));
@@ -203,12 +235,12 @@ private:
     std::string stalls(const json& request) const {
         std::chrono::nanoseconds at_least = std::chrono::seconds{1};
         if (request.contains("at_least")) queue_attributes::read("at_least", text_of(request, "at_least"), at_least);
-        return line_of({{"text", runtime_.stall_report(at_least)}});
+        return line_of("text", runtime_.stall_report(at_least));
     }
 
     std::string dump(const json& request) const {
         const std::string format = request.contains("format") ? text_of(request, "format") : "text";
-        if (format == "text") return line_of({{"text", runtime_.dump()}});
+        if (format == "text") return line_of("text", runtime_.dump());
         if (format != "json") throw std::invalid_argument("the \"format\" of a dump is text or json");
         std::string whole = runtime_.dump(dump_format::json); // one line already
         whole.insert(0, "{\"dump\":");
@@ -233,11 +265,11 @@ private:
             trace_ = make_trace(runtime_, file, trace_failure_);
             trace_ends_at_ = steady_now() + time.count();
         }
-        json now{{"tracing", trace_ != nullptr}};
-        if (trace_ == nullptr && trace_failure_ != 0) {
-            now["failed"] = trace_file_ + ": " + std::generic_category().message(trace_failure_);
-        }
-        return line_of(now);
+        return line_of([&](json_writer& to) {
+            to.key("tracing").value(trace_ != nullptr);
+            if (trace_ != nullptr || trace_failure_ == 0) return;
+            to.key("failed").value(trace_file_ + ": " + std::generic_category().message(trace_failure_));
+        });
     }
 
     runtime& runtime_;
