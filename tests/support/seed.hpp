@@ -7,8 +7,8 @@
 
 namespace cmwq_test {
 
-/// The number given by --seed, else CMWQ_SEED from the environment, else Catch2's --rng-seed, else 1. Printed when the
-/// test starts; the same seed gives the same random numbers.
+/// The number given by --seed, else CMWQ_SEED from the environment, else 1. Printed when the test starts; the same seed
+/// gives the same random numbers.
 std::uint64_t seed();
 
 /// The name of the synchronization backend that the test is built with: "std", "fault" or "model".
