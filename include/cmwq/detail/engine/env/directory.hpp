@@ -55,7 +55,7 @@ public:
     static constexpr directory& get() noexcept { return the_one_; }
 
     /// Returns the first of the `nr_pool_ids` pool ids of a new runtime. Ids are never reused; zero is no id. Each copy
-    /// of the library counts its runtimes from its own 31-bit start number, so that the ids of two copies do not
+    /// of the library counts its runtimes from its own 30-bit start number, so that the ids of two copies do not
     /// collide.
     std::uint64_t reserve_ids() noexcept {
         return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * pool_finder::nr_pool_ids; // [ID-1]
@@ -161,7 +161,7 @@ private:
 
     // The start number of this copy, made of its address. Never zero.
     [[nodiscard]] std::uint64_t first_number() const noexcept {
-        return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 33 | 1;
+        return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 34 | 1;
     }
 
     static directory the_one_;

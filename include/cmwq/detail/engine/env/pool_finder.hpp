@@ -18,7 +18,7 @@ class worker;
 /// Letters: I set by the constructor
 class pool_finder {
 public:
-    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^55 ids: work_access::location
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^54 ids: work_access::location
 
     pool_finder(const pool_finder&) = delete;
     pool_finder& operator=(const pool_finder&) = delete;

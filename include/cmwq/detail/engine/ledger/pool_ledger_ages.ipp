@@ -34,7 +34,9 @@ CMWQ_INLINE ages::place pool_ledger::first_listed_place_locked(const ages& a) no
 
 // The limit keeps `w` back, but perhaps a younger item of the pwq that has not started has a slot. Then `w` takes that
 // slot, and the other item becomes the first one that waits for one. Tasks of groups, and items for which a thread
-// waits, keep their slots: their waiters rely on that. `steps`: how far it may look, a bound of the critical section.
+// waits, keep their slots: their waiters rely on that. So does an item that the limit kept back: it may have been
+// queued before `w`, although its age began later, and it would lose each slot that it gets to an item of a chain.
+// `steps`: how far it may look, a bound of the critical section.
 CMWQ_INLINE bool pool_ledger::take_slot_of_younger_locked(work_base& w, const ages& a, int& steps) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
@@ -44,6 +46,7 @@ CMWQ_INLINE bool pool_ledger::take_slot_of_younger_locked(work_base& w, const ag
         if (work_access::pwq(*k) != &pwq) continue;
         --left;
         const std::uint64_t p = work_access::location_of(*k);
+        if ((p & location::was_inactive) != 0) continue;
         if (own >= a.of(age_of(*k))) return false;
         if (work_access::is_task(*k) || (p & location::has_waiters) != 0) continue;
         leave_worklist_locked(*k);

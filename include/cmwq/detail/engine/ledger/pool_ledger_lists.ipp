@@ -176,7 +176,8 @@ CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base&
     CMWQ_PROBE(activate_work, &w);
     pwq.inactive.remove(w);
     push_active_locked(pwq, w);
-    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+    const std::uint64_t p = work_access::location_of(w) | location::was_inactive;
+    work_access::set_location(w, location::with_list(p, location::on_worklist));
     begin_age(w, env.ticks);
     pwq.has_removed_inactive();
 }

@@ -204,6 +204,26 @@ TEST_CASE("old items: at the limit an older item takes the slot of a younger one
     CHECK(m.pwq.drained());
 }
 
+// Its age has begun when it became active; the local item, queued after it, looks older.
+TEST_CASE("old items: an item that the limit kept back does not lose its slot to a later one of its queue") {
+    const bool recalled = GENERATE(true, false);
+    lists_machine m(1);
+    std::array<item, 3> w;
+    m.queue(w[0]);
+    REQUIRE(m.start(m.b) == &w[0]);
+    m.queue(w[1]);
+    m.ledger.receive_turn(); // accepts it: the limit keeps it back
+    m.tick();
+    m.queue_by(m.b, w[2]); // as an item of a chain does
+    m.tick(2);
+    m.end(m.b);
+    REQUIRE(m.ledger.nr_active_of(m.pwq) == 1);
+    m.tick(2);
+    if (recalled) static_cast<void>(m.ledger.traffic_of(m.pwq));
+    CHECK(m.run_all(m.a) == order{&w[1], &w[2]});
+    CHECK(m.pwq.drained());
+}
+
 // An exact stamp may be younger than that of the next item, which is from the last tick.
 TEST_CASE("old items: a list that is not quite sorted is recalled at the limit") {
     lists_machine m(2);
