@@ -171,6 +171,28 @@ TEST_CASE("queue times: a queue that is frozen is saturated until the thaw") {
     CHECK(r);
 }
 
+TEST_CASE("queue times: what the limit kept back before a freeze waits for the thaw since the freeze") {
+    model::simulation s;
+    s.name = "frozen-backlog";
+    s.around.cpus = 2;
+    const auto r = model::simulate(s, [] {
+        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
+        cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .max_active = 1, .freezable = true}};
+        q.post([] { model::sleep(100 * ms); });
+        q.post([] {});
+        model::sleep(50 * ms);
+        rt.freeze();
+        model::sleep(10 * ms);
+        model::require(rt.stall_report(nanoseconds{20 * ms}).empty(), "it has not waited for that long");
+        const std::string report = rt.stall_report(nanoseconds{5 * ms});
+        model::require(report.find("1 item waits for thaw(), up to 0.01") != std::string::npos, "since the freeze");
+        rt.thaw();
+        q.flush();
+    });
+    INFO(r.message);
+    CHECK(r);
+}
+
 TEST_CASE("queue times: bottom halves are measured, too") {
     simulate_queue<cmwq::bh>([](auto& q) {
         cmwq::work item{[] { model::burn(2 * ms); }};

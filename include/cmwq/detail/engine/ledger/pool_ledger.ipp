@@ -375,6 +375,7 @@ CMWQ_INLINE void pool_ledger::set_frozen(pool_workqueue& pwq, bool frozen) noexc
     deferred d;
     const scoped_lock g(lock);
     pwq.frozen = frozen; // set first, so that items still in the inbox become inactive
+    if (frozen) pwq.frozen_at = coarse_now();
     gather_locked(d);
     if (frozen && pwq.slots != nullptr) pwq.slots->forget(pwq);
     activate_locked(pwq);
@@ -401,7 +402,7 @@ CMWQ_INLINE pwq_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) no
     s.completed = std::min(s.completed, s.started);
     s.inactive = pwq.inactive.size();
     s.saturated_ns = pwq.at_limit.time(!pwq.inactive.empty());
-    if (pwq.frozen && !pwq.inactive.empty()) s.frozen_ns = pwq.at_limit.lasts();
+    if (pwq.frozen && !pwq.inactive.empty()) s.frozen_ns = pwq.at_limit.lasts_since(pwq.frozen_at);
     s.active = pwq.nr_active;
     s.pending = s.inactive + s.active - nr_runs; // each run has a slot
     return s;

@@ -91,6 +91,7 @@ public:
     color_ring colors;                  // L: counts every item from its acceptance until it leaves
     queue_counters counts;              // L. The runs of the pool keep some of their own until they end
     saturation at_limit;                // L
+    std::int64_t frozen_at = 0;         // L: when the freeze began, coarse clock; 0: before this pwq was made
     std::uint64_t nr_waits_known = 0;   // L: for how many of the started items those stand whose wait was measured
 
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
@@ -129,7 +130,7 @@ public:
 /// The counts of one or more pwqs, and where their items are now.
 struct pwq_stats : queue_counters {
     std::uint64_t pending = 0, active = 0, inactive = 0; ///< as in queue_stats
-    /// For how long a freeze keeps items back, or the limit has done so before it, in nanoseconds.
+    /// For how long a freeze has kept items back, in nanoseconds.
     std::uint64_t frozen_ns = 0;
 };
 constexpr void add(pwq_stats& to, const pwq_stats& more) noexcept {

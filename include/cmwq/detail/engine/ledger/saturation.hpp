@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/sync/clock.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -21,8 +22,10 @@ public:
         return static_cast<std::uint64_t>(past_ + (lasts ? coarse_now() - since_ : 0));
     }
 
-    /// For how long an item has waited, while one waits.
-    [[nodiscard]] std::uint64_t lasts() const noexcept { return static_cast<std::uint64_t>(coarse_now() - since_); }
+    /// For how long items have waited since `begin`, coarse clock, at most; while one waits.
+    [[nodiscard]] std::uint64_t lasts_since(std::int64_t begin) const noexcept {
+        return static_cast<std::uint64_t>(coarse_now() - std::max(since_, begin));
+    }
 
 private:
     std::int64_t since_ = 0; // coarse clock
