@@ -8,6 +8,7 @@
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "policy_test_case.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -27,7 +28,7 @@ namespace {
 /// As the system: refuses threads while so many exist.
 class limited_threads final : public cmwq::thread_source {
 public:
-    explicit limited_threads(int error = EAGAIN) : error_(error) {}
+    explicit limited_threads(int error = EAGAIN, int most = unlimited) : error_(error), most_(most) {}
 
     int start(cmwq::thread_request& r) noexcept override {
         int n = exist_;
@@ -41,10 +42,11 @@ public:
     }
     void admit_no_more() { most_ = exist_.load(); }
     void admit_none() { most_ = 0; }
-    void admit_any() { most_ = 1 << 20; }
+    void admit_any() { most_ = unlimited; }
     std::atomic<int> refused{0};
 
 private:
+    static constexpr int unlimited = 1 << 20;
     struct at_end {
         limited_threads* source = nullptr;
         ~at_end() {
@@ -56,7 +58,7 @@ private:
         t.source = static_cast<limited_threads*>(self);
     }
     const int error_;
-    std::atomic<int> exist_{0}, most_{1 << 20};
+    std::atomic<int> exist_{0}, most_;
 };
 
 /// A runtime with an unbound pool that has workers.
@@ -168,6 +170,30 @@ TEST_CASE("threads refused: many pools in need take turns with the workers that 
         comes_to(ran, 8 * round);
     }
     CHECK(d.rt.stats().threads <= before);
+}
+
+// Each worker that runs an item wants the sentinel of its CPU, and there is no thread for it.
+// proves: progress-35
+TEST_CASE("threads refused: sentinels do not take the places of the last workers") {
+    constexpr int own_threads = 3; // of the runtime: those that serve, manage and watch
+    const int nr_workers = GENERATE(1, 2);
+    limited_threads source{EAGAIN, own_threads + nr_workers};
+    cmwq::runtime rt{{.threads = &source}};
+    std::vector<std::unique_ptr<cmwq::workqueue<cmwq::elastic>>> queues;
+    for (int i = 0; i < 3; ++i) {
+        queues.push_back(std::make_unique<cmwq::workqueue<cmwq::elastic>>(
+            rt, cmwq::options<cmwq::elastic>{.name = "q", .attrs = cmwq::attrs{}.nice(i)}));
+    }
+    std::atomic<int> ran{0};
+    for (int round = 1; round <= 60; ++round) {
+        for (int i = 0; i < 6; ++i) {
+            queues[round % 3]->post([&] {
+                stress::burn(200'000);
+                ++ran;
+            });
+        }
+        comes_to(ran, 6 * round);
+    }
 }
 
 // proves: progress-35

@@ -51,9 +51,12 @@ CMWQ_INLINE void manager_thread::create_workers() noexcept {
     });
 }
 
+// A sentinel does not take the place of a worker that has been asked to end: a pool without workers waits for it.
 CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
     env_.pools.for_each_cpu([this](cpu_record& r) {
-        if (const int error = r.idle_thread.start_if_wanted(); error != 0) env_.events.no_thread(r.cpu, error);
+        if (!env_.threads.expects_place()) {
+            if (const int error = r.idle_thread.start_if_wanted(); error != 0) env_.events.no_thread(r.cpu, error);
+        }
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
