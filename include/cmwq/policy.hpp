@@ -82,6 +82,7 @@ struct unbound {
 ///   the pod, and one more for each other CPU that the queue may use and that would be idle.
 /// - Order: none. An item that another item queues on its own queue starts soon on the same worker, the newest one
 ///   first, or is taken by an idle worker. Items that come from elsewhere start in queueing order, mixed with these.
+///   While an item of the pool has waited for some milliseconds, the oldest one goes first, so none waits for long.
 /// - Blocking: allowed, in any call, announced or not: the pool starts another item in its place, within microseconds
 ///   as a rule. When blocked workers run again, surplus ones take no further item.
 /// - Waiting: an item that waits for an item of the pool by `work_base::flush()` runs it, if it has not started.
