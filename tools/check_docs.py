@@ -66,13 +66,19 @@ def blocks(text):
     return found
 
 
-def includes_of(text):
-    return [l for l in text.splitlines() if l.startswith("#include")]
+def is_program(code):
+    return re.search(r"\bint main\s*\(", code) is not None
+
+
+def split_includes(text):
+    """Returns (the lines that include, all lines, with those empty)."""
+    lines = text.splitlines()
+    return ([l for l in lines if l.startswith("#include")], ["" if l.startswith("#include") else l for l in lines])
 
 
 def assemble(code, name, line, prelude):
     """Returns (translation unit of a block, whether it is a program). Compiler messages refer to the document."""
-    if re.search(r"\bint main\s*\(", code):
+    if is_program(code):
         return f'#line {line} "{name}"\n{code}', True
     file = ROOT / "tests" / "docs" / f"{prelude}.hpp"
     if not file.exists():
@@ -80,8 +86,8 @@ def assemble(code, name, line, prelude):
     before, mark, after = file.read_text().partition("// SNIPPET\n")
     if not mark:
         raise ValueError(f"tests/docs/{prelude}.hpp has no line // SNIPPET")
-    rest = ["" if l.startswith("#include") else l for l in code.splitlines()]
-    return "\n".join([*includes_of(code), before, f'#line {line} "{name}"', *rest, after]), False
+    includes, rest = split_includes(code)
+    return "\n".join([*includes, before, f'#line {line} "{name}"', *rest, after]), False
 
 
 def precompile(compiler, include, folder):
@@ -102,8 +108,8 @@ def compile_together(compiler, include, library, found):
             unit, _ = assemble(code, name, line, prelude)
         except ValueError:
             return False
-        includes += includes_of(unit)
-        rest = [l for l in unit.splitlines() if not l.startswith("#include")]
+        first, rest = split_includes(unit)
+        includes += first
         bodies += [f"namespace block_{number} {{", *rest, "}"]
     job = [compiler, *FLAGS, f"-I{include}", "-fsyntax-only", *library, "-x", "c++", "-"]
     return not subprocess.run(job, input="\n".join([*includes, *bodies, ""]), capture_output=True, text=True).returncode
@@ -114,10 +120,10 @@ def suspects(compiler, include, library, found):
     alone, groups = [], {}
     for block in found:
         _, _, prelude, code, output = block
-        if output is not None or re.search(r"\bint main\s*\(", code):
+        if output is not None or is_program(code):
             alone.append(block)
         else:
-            groups.setdefault((prelude, *sorted(includes_of(code))), []).append(block)
+            groups.setdefault((prelude, *sorted(split_includes(code)[0])), []).append(block)
     for group in groups.values():
         if not compile_together(compiler, include, library, group):
             alone += group

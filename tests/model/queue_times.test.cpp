@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace model = cmwq::detail::model;
@@ -21,18 +22,24 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-template <class Policy>
-void simulate_queue(const std::function<void(cmwq::workqueue<Policy>&)>& body) {
+void simulate_runtime(std::string_view name, const std::function<void(cmwq::runtime&)>& body) {
     model::simulation s;
-    s.name = Policy::name;
+    s.name = name;
     s.around.cpus = 2;
     const auto r = model::simulate(s, [&] {
         cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
-        cmwq::workqueue<Policy> q{rt, "q"};
-        body(q);
+        body(rt);
     });
     INFO(r.message);
     CHECK(r);
+}
+
+template <class Policy>
+void simulate_queue(const std::function<void(cmwq::workqueue<Policy>&)>& body) {
+    simulate_runtime(Policy::name, [&](cmwq::runtime& rt) {
+        cmwq::workqueue<Policy> q{rt, "q"};
+        body(q);
+    });
 }
 
 void require_runs(const queue_stats& s, std::uint64_t n, std::int64_t took_all) {
@@ -153,11 +160,7 @@ TEMPLATE_TEST_CASE("queue times: a queue is saturated as long as an item waits f
 }
 
 TEST_CASE("queue times: a queue that is frozen is saturated until the thaw") {
-    model::simulation s;
-    s.name = "frozen";
-    s.around.cpus = 2;
-    const auto r = model::simulate(s, [] {
-        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
+    simulate_runtime("frozen", [](cmwq::runtime& rt) {
         cmwq::workqueue<cmwq::bound> q{rt, {.name = "q", .freezable = true}};
         rt.freeze();
         q.post([] {});
@@ -167,16 +170,10 @@ TEST_CASE("queue times: a queue that is frozen is saturated until the thaw") {
         const std::uint64_t time = q.stats().saturated_ns;
         model::require(time >= 5 * ms && time < 6 * ms, "from the push to the thaw");
     });
-    INFO(r.message);
-    CHECK(r);
 }
 
 TEST_CASE("queue times: what the limit kept back before a freeze waits for the thaw since the freeze") {
-    model::simulation s;
-    s.name = "frozen-backlog";
-    s.around.cpus = 2;
-    const auto r = model::simulate(s, [] {
-        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
+    simulate_runtime("frozen-backlog", [](cmwq::runtime& rt) {
         cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .max_active = 1, .freezable = true}};
         q.post([] { model::sleep(100 * ms); });
         q.post([] {});
@@ -189,8 +186,6 @@ TEST_CASE("queue times: what the limit kept back before a freeze waits for the t
         rt.thaw();
         q.flush();
     });
-    INFO(r.message);
-    CHECK(r);
 }
 
 TEST_CASE("queue times: bottom halves are measured, too") {

@@ -16,6 +16,7 @@
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
+#include <cmwq/stats.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -135,30 +136,17 @@ private:
                 to.key("pending").value(n.pending);
                 to.key("active").value(n.active);
                 to.key("inactive").value(n.inactive);
-                to.key("started").value(n.started);
-                to.key("completed").value(n.completed);
-                to.key("cancelled").value(n.cancelled);
-                to.key("cpu_ns").value(n.cpu_ns);
-                to.key("saturated_ns").value(n.saturated_ns);
-                to.key("blocks_by_guard").value(n.blocks_by_guard);
-                to.key("blocks_by_sentinel").value(n.blocks_by_sentinel);
-                to.key("blocks_by_monitor").value(n.blocks_by_monitor);
-                to.key("spare_wakeups").value(n.spare_wakeups);
-                to.key("repatriated").value(n.repatriated);
-                to.key("cpu_hogs").value(n.cpu_hogs);
-                to.key("maydays").value(n.maydays);
-                to.key("rescued").value(n.rescued);
+                for_each_counter_of_queue(
+                    [&](const char* name, std::uint64_t queue_counters::* member) { to.key(name).value(n.*member); });
                 to.close('}');
             }
             to.close(']');
-            if (all.every_queue) write_names(to.key("locked"), all.locked);
-            else to.key("locked").null();
+            to.key("locked");
+            if (!all.every_queue) return to.null();
+            to.open('[');
+            for (const std::string& name : all.locked) to.value(name);
+            to.close(']');
         });
-    }
-    static void write_names(json_writer& to, const std::vector<std::string>& names) {
-        to.open('[');
-        for (const std::string& name : names) to.value(name);
-        to.close(']');
     }
 
     /// `wanted`: an attribute; empty: all.
