@@ -44,9 +44,10 @@ public:
     lists_machine& operator=(const lists_machine&) = delete;
 
     /// From outside.
-    void queue(cmwq::work_base& w) {
+    void queue(cmwq::work_base& w) { queue(w, pwq); }
+    void queue(cmwq::work_base& w, cmwq::detail::pool_workqueue& in) {
         cmwq::detail::work_access::set_queued_at(w, env_.ticks.now());
-        if (!pool.push(w, pwq)) std::abort();
+        if (!pool.push(w, in)) std::abort();
     }
     /// From the item that the worker runs.
     void queue_by(cmwq::detail::worker& by, cmwq::work_base& w) { queue_by(by, w, pwq); }

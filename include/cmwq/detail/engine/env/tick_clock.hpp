@@ -49,6 +49,8 @@ public:
     [[nodiscard]] constexpr std::int64_t time_since(place p) const noexcept {
         return p < now_ ? std::int64_t{now_ - p} << 10 : 0;
     }
+    /// The place of an item that has waited for `time`, in units of a stamp, or of the oldest one possible.
+    [[nodiscard]] constexpr place before(wait_stamp time) const noexcept { return now_ > time ? now_ - time : 0; }
     [[nodiscard]] constexpr wait_stamp stamp_at(place p) const noexcept {
         const wait_stamp s = least_ + p;
         return s != 0 ? s : 1;
@@ -68,6 +70,11 @@ public:
     tick_clock& operator=(const tick_clock&) = delete;
 
     [[nodiscard]] wait_stamp now() const noexcept { return static_cast<wait_stamp>(both_.load(relaxed)); }
+    /// The stamp of the time `time` before, in units of a stamp.
+    [[nodiscard]] wait_stamp before(wait_stamp time) const noexcept {
+        const wait_stamp s = (now() - time) & ~exact_bit;
+        return s != 0 ? s : 2;
+    }
     [[nodiscard]] ages compare() const noexcept {
         const std::uint64_t both = both_.load(relaxed);
         return {static_cast<wait_stamp>(both >> 32), static_cast<wait_stamp>(both)};

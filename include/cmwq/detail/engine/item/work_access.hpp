@@ -29,8 +29,8 @@ inline constexpr std::uint64_t color_mask = 15u << color_shift;
 // Of an item on no list: it is a local item of a worker. It has no color yet.
 inline constexpr std::uint64_t local = 1u << color_shift;
 inline constexpr std::uint64_t list_and_local = list_mask | local;
-inline constexpr std::uint64_t kept_back = 1u << 8;    // its stamp is a kept_stamp
-inline constexpr std::uint64_t was_inactive = 1u << 9; // it has been on the inactive list: its age began after that
+inline constexpr std::uint64_t kept_back = 1u << 8; // its stamp is a kept_stamp
+inline constexpr std::uint64_t late_age = 1u << 9; // its age begins, or has begun, when the limit lets it become active
 inline constexpr unsigned id_shift = 10;
 
 constexpr unsigned color_of(std::uint64_t p) noexcept { return static_cast<unsigned>((p & color_mask) >> color_shift); }

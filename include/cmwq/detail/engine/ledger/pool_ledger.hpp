@@ -400,6 +400,7 @@ private:
     [[nodiscard]] bool keep_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock);
     void make_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] bool activate_by_age_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
     void start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
     void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);

@@ -6,6 +6,8 @@
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 
+#include <algorithm>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline bool is_on_worklist(const work_base& w) noexcept {
@@ -34,8 +36,8 @@ CMWQ_INLINE ages::place pool_ledger::first_listed_place_locked(const ages& a) no
 
 // The limit keeps `w` back, but perhaps a younger item of the pwq that has not started has a slot. Then `w` takes that
 // slot, and the other item becomes the first one that waits for one. Tasks of groups, and items for which a thread
-// waits, keep their slots: their waiters rely on that. So does an item that the limit kept back: it may have been
-// queued before `w`, although its age began later, and it would lose each slot that it gets to an item of a chain.
+// waits, keep their slots: their waiters rely on that. So does an item whose age has begun late: it may have been
+// queued before `w`, and it would lose each slot that it gets to an item of a chain.
 // `steps`: how far it may look, a bound of the critical section.
 CMWQ_INLINE bool pool_ledger::take_slot_of_younger_locked(work_base& w, const ages& a, int& steps) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
@@ -46,7 +48,7 @@ CMWQ_INLINE bool pool_ledger::take_slot_of_younger_locked(work_base& w, const ag
         if (work_access::pwq(*k) != &pwq) continue;
         --left;
         const std::uint64_t p = work_access::location_of(*k);
-        if ((p & location::was_inactive) != 0) continue;
+        if ((p & location::late_age) != 0) continue;
         if (own >= a.of(age_of(*k))) return false;
         if (work_access::is_task(*k) || (p & location::has_waiters) != 0) continue;
         leave_worklist_locked(*k);
@@ -74,12 +76,43 @@ CMWQ_INLINE bool pool_ledger::admit_by_age_locked(work_base& w) noexcept {
     return false;
 }
 
+// An item that the limit has not kept back on its arrival keeps its age when it becomes active: it was queued before
+// the items of a backlog, and must not wait behind them now. But it keeps a part of its age only, because it may have
+// been kept back for an hour since then, and others must not all wait behind that.
+//
+// Returns whether it has gone to the place of its age. It has not if that is far from both ends of the worklist: then
+// its age begins now. That happens only until the backlog of that time has started.
+CMWQ_INLINE bool pool_ledger::activate_by_age_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    constexpr wait_stamp most_kept = 100'000; // a tenth of a second
+    const ages a = env.ticks.compare();
+    const ages::place own = std::max(a.of(age_of(w)), a.before(most_kept));
+    work_base* behind = worklist_.back();
+    if (behind != nullptr && own < a.of(age_of(*behind))) { // younger ones wait: mostly all are younger
+        behind = nullptr;
+        work_base* next = worklist_.front();
+        for (int steps = 16; steps != 0 && a.of(age_of(*next)) <= own; --steps) {
+            behind = next;
+            next = worklist_.next(*next);
+        }
+        if (a.of(age_of(*next)) < own) return false;
+        forget_cursors_locked();
+    }
+    if (a.of(age_of(w)) < own) {
+        begin_age(w, env.ticks, most_kept);
+        work_access::set_location(w, work_access::location_of(w) | location::late_age);
+    }
+    ++pwq.nr_waiting;
+    worklist_.insert_behind(behind, w);
+    return true;
+}
+
 CMWQ_INLINE void pool_ledger::move_by_age_locked(work_base& w) noexcept {
     const std::uint64_t in = work_access::location_of(w) & location::list_mask;
     if (in != location::on_worklist && in != location::on_inactive) return;
     item_list& list = in == location::on_worklist ? worklist_ : work_access::pwq(w)->inactive;
     list.remove(w);
     list.insert_behind(place_by_age(list, w, nullptr, env.ticks.compare()), w);
+    if (in == location::on_inactive) work_access::set_location(w, work_access::location_of(w) & ~location::late_age);
     forget_cursors_locked();
 }
 

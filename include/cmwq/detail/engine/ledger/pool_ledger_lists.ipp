@@ -141,6 +141,7 @@ CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     if (enter_locked(pwq, w)) return true;
     pwq.add_inactive(w);
+    work_access::set_location(w, work_access::location_of(w) | location::late_age);
     return false;
 }
 
@@ -175,10 +176,12 @@ CMWQ_INLINE void pool_ledger::leave_worklist_locked(work_base& w) noexcept {
 CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
     CMWQ_PROBE(activate_work, &w);
     pwq.inactive.remove(w);
-    push_active_locked(pwq, w);
-    const std::uint64_t p = work_access::location_of(w) | location::was_inactive;
-    work_access::set_location(w, location::with_list(p, location::on_worklist));
-    begin_age(w, env.ticks);
+    if ((work_access::location_of(w) & location::late_age) != 0 || !activate_by_age_locked(pwq, w)) {
+        push_active_locked(pwq, w);
+        begin_age(w, env.ticks);
+        work_access::set_location(w, work_access::location_of(w) | location::late_age);
+    }
+    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
     pwq.has_removed_inactive();
 }
 

@@ -55,12 +55,13 @@ inline wait_stamp time_waited(const work_base& w, wait_stamp now) noexcept {
     // Within the millisecond in which it became active, that may seem to be still to come.
     return kept_stamp::waited(s) + (active < -kept_stamp::low_bits ? active : 0);
 }
-/// The limit of its queue does not keep the item back any longer, nor a run of itself: its age begins now. Under L
-inline void begin_age(work_base& w, const tick_clock& ticks) noexcept {
-    if (!is_exact(work_access::queued_at(w))) return work_access::set_queued_at(w, ticks.now());
+/// The limit of its queue does not keep the item back any longer, nor a run of itself: its age begins now, or, if it
+/// has waited for longer than `kept`, that much earlier. Under L
+inline void begin_age(work_base& w, const tick_clock& ticks, wait_stamp kept = 0) noexcept {
+    if (!is_exact(work_access::queued_at(w))) return work_access::set_queued_at(w, ticks.before(kept));
     const wait_stamp now = exact_stamp(steady_now()), waited = time_waited(w, now);
-    if (waited < kept_stamp::least) return;
-    work_access::set_queued_at(w, kept_stamp::make(waited, now));
+    if (waited < kept + kept_stamp::least) return;
+    work_access::set_queued_at(w, kept_stamp::make(waited - kept, now - kept));
     work_access::set_location(w, work_access::location_of(w) | location::kept_back);
 }
 

@@ -135,4 +135,15 @@ TEST_CASE("queue times: an item that the limit has kept back is measured from it
     work_access::set_queued_at(w, exact_stamp(0) - exact_bit);
     begin_age(w, ticks);
     CHECK(work_access::queued_at(w) == ticks.now());
+    // It keeps ten seconds of its age, and the time that it has waited.
+    constexpr wait_stamp kept = 10'000'000;
+    ticks.begin(steady_now() - minute);
+    ticks.tick(steady_now());
+    work_access::set_location(w, 0);
+    work_access::set_queued_at(w, exact_stamp(steady_now() - minute));
+    begin_age(w, ticks, kept);
+    const ages::place now = ticks.compare().of(ticks.now()), age = now - ticks.compare().of(age_of(w));
+    CHECK(age > kept - 1'000'000);
+    CHECK(age < kept + 1'000'000);
+    CHECK((std::int64_t{time_waited(w, exact_stamp(steady_now()))} << 10) > minute - minute / 30);
 }

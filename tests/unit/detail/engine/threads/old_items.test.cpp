@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/engine/threads/local_lists.hpp>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -160,10 +161,53 @@ TEST_CASE("old items: the limit keeps an old item back at the place of its age")
     m.tick(2);
     m.queue_by(m.a, w[3]);
     m.end(m.b);
-    CHECK(m.start(m.a) == &w[0]);
-    CHECK(work_access::queued_at(w[0]) != work_access::queued_at(w[1])); // its age has begun when it became active
-    m.end(m.a);
-    CHECK(m.run_all(m.b) == order{&w[1], &w[2], &w[3]});
+    CHECK(m.run_all(m.b) == order{&w[0], &w[1], &w[2], &w[3]});
+}
+
+// A backlog of another queue waits. The local items were queued before the most of it.
+TEST_CASE("old items: a local item that the limit keeps back goes to the place of its age when it becomes active") {
+    lists_machine m(1);
+    bare_queue_in<cmwq::elastic> busy(m.environment(), m.pool, 1'000);
+    item runs, before, outside;
+    std::array<item, 3> w;
+    std::array<item, 40> backlog;
+    m.queue(runs);
+    REQUIRE(m.start(m.b) == &runs);
+    const bool is_first = GENERATE(true, false);
+    if (!is_first) m.queue_by(m.guest, before, busy.pwq);
+    m.tick();
+    for (work_base& local : w) m.queue_by(m.b, local);
+    m.tick();
+    m.queue(outside);
+    for (work_base& other : backlog) m.queue_by(m.guest, other, busy.pwq);
+    static_cast<void>(m.ledger.traffic_of(m.pwq)); // recalls them
+    REQUIRE(m.pwq.inactive.size() == 4);
+    m.tick();
+    m.end(m.b);
+    const order ran = m.run_all(m.b);
+    const auto at = [&ran](const work_base& one) { return std::find(ran.begin(), ran.end(), &one) - ran.begin(); };
+    for (int i = 0; i < 3; ++i) CHECK(at(w[static_cast<std::size_t>(i)]) == i + (is_first ? 0 : 1));
+    CHECK(at(outside) == (is_first ? 43 : 44)); // the limit kept it back on its arrival: its age began late
+    CHECK(m.pwq.drained());
+}
+
+TEST_CASE("old items: one that a limit has kept back for long keeps a tenth of a second of its age") {
+    lists_machine m(1);
+    bare_queue_in<cmwq::elastic> busy(m.environment(), m.pool, 1'000);
+    item runs, w;
+    std::array<item, 2> other;
+    m.queue(runs);
+    REQUIRE(m.start(m.b) == &runs);
+    m.queue_by(m.b, w);
+    static_cast<void>(m.ledger.traffic_of(m.pwq)); // recalls it
+    m.tick(1, 3'000);
+    m.queue(other[0], busy.pwq);
+    m.tick(1, 150);
+    m.queue(other[1], busy.pwq);
+    m.ledger.receive_turn(); // accepts them
+    m.tick(1, 50);
+    m.end(m.b);
+    CHECK(m.run_all(m.b) == order{&other[0], &w, &other[1]});
 }
 
 TEST_CASE("old items: at the limit an older item takes the slot of a younger one that has not started") {
