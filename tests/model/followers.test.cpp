@@ -4,11 +4,11 @@
 // after the other in one run, as a follower: without the lock of the pool in between.
 //
 // When these defects were put into the engine, these searches found them: a follower that does not look whether its end
-// needs the lock; a thread that does not note so, or does so by a relaxed store; a reset of `current` that is relaxed;
+// needs the lock; a thread that does not note so; a reset of `current` that is relaxed;
 // a thread that does not look at `current` once more; a worker that becomes a follower although threads wait for its
 // item, or although the item was queued again; a follower that is not searched for; a search for the run before an
 // instance that looks at `current` only; an item that follows without being published as running, or by a relaxed
-// store.
+// store. They do not find that a thread notes so by a relaxed store.
 #include "catch.hpp"
 #include "model/threads.hpp"
 

@@ -3,8 +3,8 @@
 // Local lists of the workers of elastic pools: each closure that an item posts runs once, no idle worker overlooks it,
 // and every operation that must know all items of a queue finds it.
 //
-// When these defects were put into the engine, these searches found them: a relaxed store of the size or of the number
-// of owners, or relaxed looks at them; a push that notifies no worker; a worker that goes idle with local items, or
+// When these defects were put into the engine, these searches found them: a relaxed store of the size, or a relaxed
+// look at it or at the number of owners; a push that notifies no worker; a worker that goes idle with local items, or
 // takes its name off while it has some; a thief that does not announce what it has moved; a list that its owner uses
 // without the lock; a closure taken without a slot; a recall that does nothing, or leaves out runs without local items;
 // a run that goes on with its closures after a recall, or begins in a freeze and has them follow; a push to a pwq that
@@ -12,7 +12,7 @@
 // local lists; a guard or a detector that does not look at them; a list that stays with a worker that is not counted,
 // whether it is filled before or after that, or while the flag that an earlier item has set is taken back. A drain and
 // apply() recall twice: these searches find only that neither of the two happens. They do not find a shutdown() that
-// recalls only when it waits for its items.
+// recalls only when it waits for its items, or a relaxed addition to the number of owners.
 #include "catch.hpp"
 #include "lists_machine.hpp"
 #include "model/threads.hpp"
