@@ -73,8 +73,9 @@ public:
     void rescued(std::string_view queue) noexcept;
     void bottom_half_blocked(std::string_view queue, unsigned cpu) noexcept;
     /// The service thread calls this when an item has kept its CPU for too long. Counts it, and reports the function
-    /// after `first` such items, then after twice as many, and so on.
-    void cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu, unsigned first) noexcept;
+    /// after `first` such items, then after twice as many, and so on. `is_keyed`: its queue is keyed by attributes.
+    void cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu, bool is_keyed,
+                 unsigned first) noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_hogs() const noexcept { return nr_hogs_.load(relaxed); }
     [[nodiscard]] std::uint64_t nr_lost() const noexcept { return nr_lost_.load(relaxed); }
 

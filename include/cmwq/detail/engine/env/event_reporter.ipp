@@ -118,7 +118,7 @@ CMWQ_INLINE void event_reporter::bottom_half_blocked(std::string_view queue, uns
 }
 
 CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu,
-                                         unsigned first) noexcept {
+                                         bool is_keyed, unsigned first) noexcept {
     nr_hogs_.fetch_add(1, relaxed);
     auto known = std::ranges::find(hogs_, function, &hog::function);
     if (known == hogs_.end()) {
@@ -127,10 +127,10 @@ CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::stri
     }
     const std::uint64_t hits = ++known->hits;
     if (first == 0 || hits % first != 0 || !std::has_single_bit(hits / first)) return;
-    post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(queue), cpu, hits] {
+    post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(queue), cpu, is_keyed, hits] {
         return "cmwq: " + describe_callable(function) + " of " + describe_queue(queue.text) + " has kept CPU " +
                std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +
-               " times: it belongs on a queue that is unbound, or cpu_intensive";
+               " times: it belongs on a queue that is unbound" + (is_keyed ? "" : ", or cpu_intensive");
     });
 }
 

@@ -119,15 +119,18 @@ public:
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock);
     /// The state of a pwq, for the check for queues that stay at their limit.
     struct backlog {
-        bool waiting = false; ///< items are held back by the limit
-        bool all_run = false; ///< every active item is running
-        unsigned runs = 0;    ///< if so: how many there are
+        bool waiting = false;        ///< items are held back by the limit
+        bool all_run = false;        ///< every active item is running
+        std::size_t runs = 0;        ///< if so: how many there are
+        std::uint64_t completed = 0; ///< how many items have ended so far
     };
-    /// Returns the state, and writes up to `room` runs to `to`.
-    [[nodiscard]] backlog backlog_of(const pool_workqueue& pwq, seen_run* to, std::size_t room) noexcept
-        CMWQ_EXCLUDES(lock);
-    /// Whether that run of this pool has not ended.
-    [[nodiscard]] bool goes_on(const seen_run& r) const noexcept CMWQ_EXCLUDES(lock);
+    /// Reads the state, and writes up to `room` runs to `to`. False: the lock is not free before `deadline`, steady
+    /// clock.
+    [[nodiscard]] bool try_backlog_of(const pool_workqueue& pwq, backlog& state, seen_run* to, std::size_t room,
+                                      std::int64_t deadline) noexcept CMWQ_EXCLUDES(lock);
+    /// What is known of a run of this pool; nothing, if the lock is not free before `deadline`, steady clock.
+    enum class run_state : unsigned char { goes_on, has_ended, unknown };
+    [[nodiscard]] run_state state_of(const seen_run& r, std::int64_t deadline) const noexcept CMWQ_EXCLUDES(lock);
     /// Moves all active items of the pwq that have not started back to its inactive list. Until `let_go()` no item of
     /// the pwq becomes active. The items can still be cancelled.
     void hold_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock);

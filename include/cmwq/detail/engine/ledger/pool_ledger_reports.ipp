@@ -73,27 +73,31 @@ CMWQ_INLINE void pool_ledger::report(pool_workqueue& pwq, pwq_report& to, std::i
     to.inactive.add(pwq.inactive);
 }
 
-CMWQ_INLINE pool_ledger::backlog pool_ledger::backlog_of(const pool_workqueue& pwq, seen_run* to,
-                                                         std::size_t room) noexcept {
-    deferred d;
-    const scoped_lock g(lock);
-    gather_locked(d);
-    owner.notify_locked(d);
-    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
-              .all_run = pwq.nr_waiting == 0};
-    if (!b.all_run) return b;
+// The local items of workers are not looked at. If the limit keeps one of them back, the worker that took it from its
+// list has put it on the inactive list.
+CMWQ_INLINE bool pool_ledger::try_backlog_of(const pool_workqueue& pwq, backlog& state, seen_run* to, std::size_t room,
+                                             std::int64_t deadline) noexcept {
+    if (!try_lock_until(lock, deadline)) return false;
+    const scoped_lock g(lock, adopt_lock);
+    state = {.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
+             .all_run = pwq.nr_waiting == 0,
+             .runs = 0,
+             .completed = stats_of_locked(pwq).completed};
+    if (!state.all_run) return true;
     for_each_record_locked([&](run_record& w) {
         if (w.current_pwq != &pwq) return true;
-        if (b.runs < room) to[b.runs] = {&w, w.of_thread, &pwq, w.nr_runs.load(relaxed)};
-        ++b.runs;
+        if (state.runs < room) to[state.runs] = {&w, w.of_thread, &pwq, w.nr_runs.load(relaxed)};
+        ++state.runs;
         return true;
     });
-    return b;
+    return true;
 }
 
-CMWQ_INLINE bool pool_ledger::goes_on(const seen_run& r) const noexcept {
-    const scoped_lock g(lock);
-    return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
+CMWQ_INLINE pool_ledger::run_state pool_ledger::state_of(const seen_run& r, std::int64_t deadline) const noexcept {
+    if (!try_lock_until(lock, deadline)) return run_state::unknown;
+    const scoped_lock g(lock, adopt_lock);
+    const bool same = r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
+    return same ? run_state::goes_on : run_state::has_ended;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -141,7 +141,7 @@ constexpr void add(pwq_stats& to, const pwq_stats& more) noexcept {
     to.frozen_ns = std::max(to.frozen_ns, more.frozen_ns);
 }
 
-/// Identifies a run, so that a thread can later check whether it goes on (pool_ledger::goes_on()).
+/// Identifies a run, so that a thread can later check whether it goes on (pool_ledger::state_of()).
 struct seen_run {
     run_record* by;
     const worker* thread;      ///< the record of the thread

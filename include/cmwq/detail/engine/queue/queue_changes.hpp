@@ -73,7 +73,8 @@ public:
     /// go to the new pools. With `leave` it does not wait: the last change must be finished, and reap() or the next
     /// change finishes this one.
     void carry_out(queue_plan&& p, if_busy then = if_busy::wait) noexcept;
-    /// Finishes a change that could not wait for a producer. False: it still cannot.
+    /// Finishes a change that could not wait for a producer. False: it still cannot, or another thread holds the lock
+    /// of the pwqs, as a flush does while it moves a long backlog.
     [[nodiscard]] bool finish() noexcept;
     /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False:
     /// another thread holds the lock, for as long as a producer is stopped in queue(), perhaps.

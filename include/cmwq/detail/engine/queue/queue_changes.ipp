@@ -103,7 +103,8 @@ CMWQ_INLINE void queue_changes::carry_out(queue_plan&& p, if_busy then) noexcept
 }
 
 CMWQ_INLINE bool queue_changes::finish() noexcept {
-    const scoped_lock g(pwqs_.lock);
+    if (!pwqs_.lock.try_lock()) return false;
+    const scoped_lock g(pwqs_.lock, adopt_lock);
     return finish_locked(pwqs_, if_busy::leave);
 }
 

@@ -23,6 +23,10 @@ class runtime_core;
 class timer_service;
 struct queue_tag;
 
+/// What the diagnosis thread has seen of a queue's limit. `none`: no item waits for it. `may_stand_still`: items wait,
+/// no item has ended since the last look, and all active items run. `unknown`: a lock was not free.
+enum class backlog_state : unsigned char { none, progresses, may_stand_still, unknown };
+
 /// A queue. Any thread may call every member that does not say otherwise.
 ///
 /// Letters: I set before publication · D the diagnosis thread
@@ -47,11 +51,12 @@ public:
     /// Called after the queue has drained: takes the rescuer away from the pools, and ends its thread.
     void end_rescuer() noexcept;
 
-    /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
-    /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
-    [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
-    /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`:
-    /// the time since the last call. Returns for how long the queue has stood still. Times are in nanoseconds.
+    /// The diagnosis thread calls this. If the queue may stand still, adds its runs to `runs`. Waits for locks until
+    /// `deadline`, steady clock. Throws std::bad_alloc.
+    [[nodiscard]] backlog_state sample_backlog(std::vector<seen_run>& runs, std::int64_t deadline);
+    /// The diagnosis thread calls one of these afterwards, if the state is known; the second one if all of those runs
+    /// are blocked. `passed`: the time since the last call. Returns for how long the queue has stood still. Times are
+    /// in nanoseconds.
     void note_progress() noexcept { stuck_for_.set(0); }
     [[nodiscard]] std::int64_t note_standstill(std::int64_t passed) noexcept {
         const std::int64_t time = stuck_for_.get() + passed;
@@ -81,6 +86,9 @@ public:
     queue_changes changes;
 
 private:
+    [[nodiscard]] backlog_state look_at_backlog(std::vector<seen_run>& runs, std::int64_t deadline)
+        CMWQ_EXCLUDES(pwqs.lock);
+
     statistic<std::uint64_t> completed_seen_; // written by D: items completed at the last check of the backlog
     statistic<std::int64_t> stuck_for_;       // written by D: nanoseconds
     std::unique_ptr<rescuer> rescuer_;        // I: null: the queue has none

@@ -4,6 +4,7 @@
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/threads/rescue_calls.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <utility>
 
@@ -36,39 +37,44 @@ CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     rescuer_.reset();
 }
 
-CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
-    if (!take_backlog()) return false;
-    if (!pwqs.lock.try_lock()) { // another thread may hold it for long
-        keep_backlog();
-        return true;
-    }
-    const scoped_lock g(pwqs.lock, adopt_lock);
-    const std::uint64_t completed = pwqs.stats_locked().completed;
-    const bool stands_still = completed_seen_.get() == completed;
-    completed_seen_.set(completed);
-    const std::size_t before = runs.size();
-    bool waiting = false, all_run = true;
-    const auto look_at = [&](pool_workqueue& p) {
-        const std::size_t n = runs.size();
-        pool_ledger::backlog b = p.ledger->backlog_of(p, nullptr, 0);
-        waiting |= b.waiting;
-        all_run &= b.all_run;
-        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // allocates without the pool lock
-            room = b.runs;
-            runs.resize(n + room);
-            b = p.ledger->backlog_of(p, &runs[n], room);
-        }
-        runs.resize(n + (stands_still && all_run ? b.runs : 0));
-    };
+CMWQ_INLINE backlog_state queue_core::sample_backlog(std::vector<seen_run>& runs, std::int64_t deadline) {
+    if (!take_backlog()) return backlog_state::none;
+    backlog_state state = backlog_state::unknown;
     try {
-        pwqs.for_each_locked(look_at);
+        state = look_at_backlog(runs, deadline);
     } catch (...) { // no memory: the next check tries again
         keep_backlog();
         throw;
     }
-    if (!waiting || !all_run) runs.resize(before);
-    if (waiting) keep_backlog();
-    return waiting;
+    if (state != backlog_state::none) keep_backlog();
+    return state;
+}
+
+CMWQ_INLINE backlog_state queue_core::look_at_backlog(std::vector<seen_run>& runs, std::int64_t deadline) {
+    if (!try_lock_until(pwqs.lock, deadline)) return backlog_state::unknown;
+    const scoped_lock g(pwqs.lock, adopt_lock);
+    std::uint64_t completed = pwqs.freed_locked().completed;
+    bool waiting = false, all_run = true, known = true;
+    const std::size_t before = runs.size();
+    pwqs.for_each_locked([&](pool_workqueue& p) {
+        const std::size_t first = runs.size();
+        pool_ledger::backlog b;
+        for (std::size_t room = 0; known; room = b.runs) { // allocates without the pool lock
+            runs.resize(first + room);
+            known = p.ledger->try_backlog_of(p, b, runs.data() + first, room, deadline);
+            if (b.runs <= room) break;
+        }
+        runs.resize(first + b.runs);
+        waiting |= b.waiting;
+        all_run &= b.all_run;
+        completed += b.completed;
+    });
+    const bool same = completed == completed_seen_.get();
+    if (known) completed_seen_.set(completed);
+    if (known && waiting && all_run && same) return backlog_state::may_stand_still;
+    runs.resize(before);
+    if (!known) return backlog_state::unknown;
+    return waiting ? backlog_state::progresses : backlog_state::none;
 }
 
 CMWQ_INLINE std::int64_t queue_core::stuck_for(std::int64_t deadline) const noexcept {

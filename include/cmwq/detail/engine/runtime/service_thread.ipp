@@ -128,7 +128,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
 
 CMWQ_INLINE void service_thread::watch(item_pool& pool, std::int64_t passed) noexcept {
     const std::int64_t limit = env_.thresholds.watchdog();
-    if (pool.has_stalled(passed, limit)) report_stall(pool, stall_kind::nothing_starts, limit);
+    if (pool.has_stalled(passed, limit)) report_stall(pool, stall_kind::nothing_starts, pool.stalled_for());
     if (pool.is_overtaken(passed, limit)) report_stall(pool, stall_kind::first_is_overtaken, pool.overtaken_for());
     abort_if_stalled(pool);
 }

@@ -57,7 +57,7 @@ CMWQ_INLINE std::string stall_report_of(const pool_env& env, const queue_list& q
     const std::int64_t deadline = steady_now() + patience;
     const bool all = queues.for_each_until(deadline, [&](const queue_core& q) {
         const std::int64_t time = q.stuck_for(deadline);
-        if (time != 0 && time >= at_least) add(describe_saturation(q, time));
+        if (time != 0 && time >= at_least) add(describe_saturation(q, time, deadline));
         pwq_stats now;
         if (!q.freezable || !q.pwqs.try_stats(now, deadline) || now.frozen_ns == 0) return;
         const auto frozen = static_cast<std::int64_t>(now.frozen_ns);

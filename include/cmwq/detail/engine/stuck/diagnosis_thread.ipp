@@ -74,8 +74,10 @@ CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
 
 // Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
 // because each takes one to three system calls. Queues may change or be destroyed meanwhile; but a queue whose runs are
-// the same afterwards has not. Returns whether another check is needed.
+// the same afterwards has not. Holds the lock of the list of queues for a bounded time: reports wait for it. Returns
+// whether another check is needed.
 CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcept {
+    constexpr std::int64_t patience = 1'000'000; // nanoseconds, for the locks of pools, in each of two turns
     struct standstill {
         const queue_core* queue;
         std::size_t first, last; // its runs
@@ -87,26 +89,32 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
     try {
         std::vector<seen_run> runs;
         std::vector<standstill> suspects;
+        std::int64_t deadline = steady_now() + patience;
         queues_.for_each([&](queue_core& q) {
             const std::size_t first = runs.size();
-            any |= q.sample_backlog(runs);
-            if (runs.size() != first) suspects.push_back({&q, first, runs.size()});
-            else q.note_progress();
+            const backlog_state state = q.sample_backlog(runs, deadline);
+            any |= state != backlog_state::none;
+            if (state == backlog_state::may_stand_still) suspects.push_back({&q, first, runs.size()});
+            else if (state != backlog_state::unknown) q.note_progress();
         });
         for (standstill& s : suspects) {
             for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].thread->probe.blocked();
         }
         std::ranges::sort(suspects, std::less<>(), &standstill::queue);
+        deadline = steady_now() + patience;
         queues_.for_each([&](queue_core& q) {
+            using state = pool_ledger::run_state;
             const auto s = std::ranges::lower_bound(suspects, &q, std::less<>(), &standstill::queue);
             if (s == suspects.end() || s->queue != &q) return;
-            for (std::size_t i = s->first; i < s->last && s->blocked; ++i) {
-                s->blocked = runs[i].by->pool.ledger.goes_on(runs[i]);
+            state now = s->blocked ? state::goes_on : state::has_ended;
+            for (std::size_t i = s->first; i < s->last && now == state::goes_on; ++i) {
+                now = runs[i].by->pool.ledger.state_of(runs[i], deadline);
             }
-            if (!s->blocked) return q.note_progress();
+            if (now == state::unknown) return;
+            if (now == state::has_ended) return q.note_progress();
             const std::int64_t time = q.note_standstill(passed);
             if (time < limit || !saturated.empty() || !q.first_report(event::kind::saturated)) return;
-            saturated = describe_saturation(q, time);
+            saturated = describe_saturation(q, time, deadline);
         });
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again

@@ -210,8 +210,12 @@ CMWQ_INLINE bool item_pool::is_overtaken(std::int64_t passed, std::int64_t limit
 CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     constexpr std::size_t max_runs = 24;
     run_report runs[max_runs];
-    item_group first; // the items at the front of the worklist
+    item_group first; // the oldest item that waits
     std::size_t n = 0, listed = 0, busy = 0, waiting = 0;
+    const auto set_first = [&first](const work_base& w) {
+        first.function = shown_function(w);
+        first.queue.copy(work_access::pwq(w)->queue->name);
+    };
     worker_counts now;
     {
         constexpr std::int64_t patience = 100'000'000;
@@ -219,24 +223,29 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             return "another thread holds the lock of the pool of " + cpus + ", and may get no CPU";
         deferred d;
         const scoped_lock g(ledger.lock, adopt_lock); // only copies: formatting takes time and is done without the lock
-        ledger.gather_locked(d);                      // items in the inbox are pending, too
+        ledger.drain_locked(d); // items of the inbox are pending, or wait behind others of their ordered queues
         ledger.owner.notify_locked(d);
         busy = ledger.nr_busy_locked();
         if (threads != nullptr) now = threads->counts_locked(ledger);
         waiting = ledger.nr_listed_locked();
-        if (waiting == 0) return {};
-        if (const work_base* w = ledger.first_listed_locked(); w != nullptr) {
-            first.function = shown_function(*w);
-            first.queue.copy(work_access::pwq(*w)->queue->name);
-        }
+        if (const work_base* w = ledger.first_listed_locked(); w != nullptr) set_first(*w);
+        const ages a = ledger.env.ticks.compare();
+        ages::place oldest = ledger.first_listed_place_locked(a);
         ledger.for_each_record_locked([&](const run_record& w) {
-            if (w.current_pwq == nullptr) return true;
+            if (!w.is_nested()) {
+                local_items& local = w.of_thread->local;
+                waiting += local.size();
+                if (const ages::place its = local.oldest(a); its < oldest)
+                    oldest = its, local.look_at_oldest(set_first);
+            }
+            if (w.current_pwq == nullptr || n == max_runs) return true;
             ++listed;
             for_each_run_of(w, [&](const run_report& r) {
                 if (n < max_runs) runs[n++] = r;
             });
-            return n < max_runs;
+            return true;
         });
+        if (waiting == 0) return {};
     }
     std::string text = "the pool of " + cpus;
     text += ": " + std::to_string(waiting) + (waiting == 1 ? " item waits" : " items wait");

@@ -83,7 +83,8 @@ CMWQ_INLINE bool load_monitor::look_for_hogs(std::int64_t threshold) noexcept {
         void (*const function)(work_base&) = w.function.load(relaxed);
         if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
         ++w.current_pwq->counts.cpu_hogs;
-        ledger_.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0),
+        const queue_face& queue = *w.current_pwq->queue;
+        ledger_.env.events.cpu_hog(function, queue.name, spec_.pod.next(0), queue.keyed(),
                                    ledger_.env.thresholds.cpu_hog_warning());
         return true;
     });

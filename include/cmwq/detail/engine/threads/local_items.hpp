@@ -124,6 +124,12 @@ public:
         }
         to.merge(own, [&a](const work_base& x, const work_base& y) { return a.of(age_of(x)) < a.of(age_of(y)); });
     }
+    /// Calls `f(work_base&)` for the oldest item, if there is one.
+    template <class F>
+    void look_at_oldest(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (work_base* const w = list_.front(); w != nullptr) f(*w);
+    }
     /// Calls `f(work_base&)` for each item, the oldest one first.
     template <class F>
     void for_each(F&& f) noexcept CMWQ_EXCLUDES(lock_) {

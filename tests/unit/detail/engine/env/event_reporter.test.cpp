@@ -55,6 +55,17 @@ TEST_CASE("event_reporter: events keep their order; beyond the number of records
     CHECK(d.heard.back().cpu == n);
 }
 
+TEST_CASE("event_reporter: a function that computes for long gets the advice that its queue can follow") {
+    desk d;
+    d.events.cpu_hog(nullptr, "keyed", 0, true, 1);
+    d.events.deliver_posted();
+    d.events.cpu_hog(nullptr, "bound", 0, false, 1);
+    d.events.deliver_posted();
+    REQUIRE(d.heard.size() == 2);
+    CHECK_THAT(d.heard[0].message, Catch::EndsWith("it belongs on a queue that is unbound"));
+    CHECK_THAT(d.heard[1].message, Catch::EndsWith("it belongs on a queue that is unbound, or cpu_intensive"));
+}
+
 TEST_CASE("event_reporter: a kind that is reported once is reported later if the first event of it was lost") {
     desk d;
     while (d.post(0)) {}

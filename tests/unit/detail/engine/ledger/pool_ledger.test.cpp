@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 
 #include <array>
+#include <thread>
 #include <vector>
 
 using namespace cmwq::detail;
@@ -474,15 +475,22 @@ TEST_CASE("ledger: the state of a pwq at its limit, and of its runs") {
     for (item& one : w) m.push(one);
     CHECK(m.start(m.a) == &w[0]);
     std::array<seen_run, 4> runs;
-    pool_ledger::backlog now = m.ledger.backlog_of(m.pwq, runs.data(), runs.size());
-    CHECK((now.waiting && !now.all_run));
+    pool_ledger::backlog now;
+    const auto look = [&] { return m.ledger.try_backlog_of(m.pwq, now, runs.data(), runs.size(), 0); };
+    const auto state_of = [&](const seen_run& r) { return m.ledger.state_of(r, 0); };
+    using enum pool_ledger::run_state;
+    CHECK((look() && now.waiting && !now.all_run && now.completed == 0));
     CHECK(m.start(m.b) == &w[1]);
-    now = m.ledger.backlog_of(m.pwq, runs.data(), runs.size());
-    CHECK((now.waiting && now.all_run && now.runs == 2));
-    CHECK((m.ledger.goes_on(runs[0]) && m.ledger.goes_on(runs[1])));
+    CHECK((look() && now.waiting && now.all_run && now.runs == 2));
+    CHECK((state_of(runs[0]) == goes_on && state_of(runs[1]) == goes_on));
+    {
+        const scoped_lock g(m.ledger.lock);
+        std::thread([&] { CHECK((!look() && state_of(runs[0]) == unknown)); }).join(); // the deadline has passed
+    }
     m.end(m.a);
-    CHECK(m.ledger.goes_on(runs[0]) != m.ledger.goes_on(runs[1]));
+    CHECK(state_of(runs[0]) != state_of(runs[1]));
     m.end(m.b);
-    CHECK_FALSE((m.ledger.goes_on(runs[0]) || m.ledger.goes_on(runs[1])));
+    CHECK((state_of(runs[0]) == has_ended && state_of(runs[1]) == has_ended));
+    CHECK((look() && !now.waiting && now.completed == 2));
     m.run_all();
 }
