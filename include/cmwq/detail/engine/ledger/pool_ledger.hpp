@@ -128,7 +128,7 @@ public:
     /// clock.
     [[nodiscard]] bool try_backlog_of(const pool_workqueue& pwq, backlog& state, seen_run* to, std::size_t room,
                                       std::int64_t deadline) noexcept CMWQ_EXCLUDES(lock);
-    /// What is known of a run of this pool; nothing, if the lock is not free before `deadline`, steady clock.
+    /// The state of a run of this pool. It is `unknown` if the lock is not free before `deadline`, steady clock.
     enum class run_state : unsigned char { goes_on, has_ended, unknown };
     [[nodiscard]] run_state state_of(const seen_run& r, std::int64_t deadline) const noexcept CMWQ_EXCLUDES(lock);
     /// Moves all active items of the pwq that have not started back to its inactive list. Until `let_go()` no item of

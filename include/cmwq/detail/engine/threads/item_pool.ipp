@@ -137,16 +137,16 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
         to.runs.reserve(room);
         to.runs.clear();
         to.pending.clear();
-        to.nr_runs = to.nr_local = 0;
+        to.nr_runs = 0;
         if (!try_lock_until(ledger.lock, deadline)) {
             to.locked = true;
             return;
         }
         const scoped_lock g(ledger.lock, adopt_lock);
         if (threads != nullptr) to.workers = threads->counts_locked(ledger);
+        if (locals != nullptr) to.nr_local = locals->nr_items();
         ledger.list_pending_locked(to.pending);
         ledger.for_each_record_locked([&](const run_record& w) {
-            if (!w.is_nested()) to.nr_local += w.of_thread->local.size();
             if (w.current_pwq == nullptr) return true;
             for_each_run_of(w, [&](const run_report& r) {
                 if (to.nr_runs++ < room) to.runs.push_back(r);
@@ -229,23 +229,20 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         if (threads != nullptr) now = threads->counts_locked(ledger);
         waiting = ledger.nr_listed_locked();
         if (const work_base* w = ledger.first_listed_locked(); w != nullptr) set_first(*w);
-        const ages a = ledger.env.ticks.compare();
-        ages::place oldest = ledger.first_listed_place_locked(a);
+        if (locals != nullptr) {
+            waiting += locals->nr_items();
+            const ages a = ledger.env.ticks.compare();
+            locals->look_at_oldest(a, ledger.first_listed_place_locked(a), set_first);
+        }
+        if (waiting == 0) return {};
         ledger.for_each_record_locked([&](const run_record& w) {
-            if (!w.is_nested()) {
-                local_items& local = w.of_thread->local;
-                waiting += local.size();
-                if (const ages::place its = local.oldest(a); its < oldest)
-                    oldest = its, local.look_at_oldest(set_first);
-            }
-            if (w.current_pwq == nullptr || n == max_runs) return true;
+            if (w.current_pwq == nullptr) return true;
             ++listed;
             for_each_run_of(w, [&](const run_report& r) {
                 if (n < max_runs) runs[n++] = r;
             });
-            return true;
+            return n < max_runs;
         });
-        if (waiting == 0) return {};
     }
     std::string text = "the pool of " + cpus;
     text += ": " + std::to_string(waiting) + (waiting == 1 ? " item waits" : " items wait");

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -43,6 +44,22 @@ public:
     [[nodiscard]] ages::place oldest_of(const ages& a, ages::place oldest) const noexcept {
         worker* from = nullptr;
         return find_oldest(a, oldest, from);
+    }
+    /// Calls `f(work_base&)` for the oldest local item, if that is older than `than`.
+    template <class F>
+    void look_at_oldest(const ages& a, ages::place than, F&& f) const noexcept {
+        worker* from = nullptr;
+        static_cast<void>(find_oldest(a, than, from));
+        if (from != nullptr) from->local.look_at_oldest(f);
+    }
+    /// The number of local items. A snapshot.
+    [[nodiscard]] std::size_t nr_items() const noexcept {
+        std::size_t n = 0;
+        workers_.for_each([&n](const worker& w) {
+            n += w.local.size();
+            return true;
+        });
+        return n;
     }
     /// Whether no worker runs that item. The caller owns PENDING. False: perhaps one does, here or in another pool.
     [[nodiscard]] bool is_idle(const pool_ledger& ledger, const work_base& w) const noexcept;
