@@ -27,13 +27,6 @@ namespace {
 
 constexpr std::int64_t before_the_monitor = ms / 2; // the monitor looks first 1 ms after it was armed
 
-/// No random executions: in these a sentinel may look in vain so often that it naps.
-model::options systematic(unsigned cpus, const char* name, double size) {
-    model::options o = search_on(cpus, name, size);
-    o.random_executions = 0;
-    return o;
-}
-
 /// `nr` items block until another item has run, which another thread queues at any moment.
 void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
     elastic_machine m(s);

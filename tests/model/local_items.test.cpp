@@ -110,13 +110,6 @@ void beside_an_end(const Start& start) {
     quiet.end();
 }
 
-/// No random executions: in these a sentinel may look in vain so often that it naps.
-model::options systematic(unsigned cpus, const char* name, double size) {
-    model::options o = search_on(cpus, name, size);
-    o.random_executions = 0;
-    return o;
-}
-
 /// Checks that a limit of one keeps the items apart. Only the limit orders their effects.
 class alone {
 public:

@@ -7,6 +7,8 @@
 #include <cmwq/cmwq.hpp>
 #include <model/explore.hpp>
 
+#include "nanoseconds.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -16,8 +18,6 @@
 namespace cmwq_test {
 
 namespace model = cmwq::detail::model;
-
-inline constexpr std::int64_t ms = 1'000'000; ///< virtual time is in nanoseconds
 
 /// The options of a search with this name on a machine with one CPU. `size`: relative to other searches.
 inline model::options search(std::string name, double size, unsigned preemptions = 2) {
@@ -34,6 +34,13 @@ inline model::options search(std::string name, double size, unsigned preemptions
 inline model::options search_on(unsigned cpus, std::string name, double size, unsigned preemptions = 2) {
     model::options o = search(std::move(name), size, preemptions);
     o.around.cpus = cpus;
+    return o;
+}
+
+/// A search without random executions: in these a sentinel may look in vain so often that it naps.
+inline model::options systematic(unsigned cpus, const char* name, double size) {
+    model::options o = search_on(cpus, name, size);
+    o.random_executions = 0;
     return o;
 }
 

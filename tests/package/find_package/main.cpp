@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A program of three translation units: two include the whole library, one includes its declarations only. The program
-// has one engine, one global runtime and no duplicate symbols.
+// A program of three translation units: two include the whole library, one includes its declarations only. Two of its
+// object files have the engine; the program has one engine, one global runtime and no duplicate symbols.
 #include <cmwq/cmwq.hpp>
 
 #include "parts.hpp"

@@ -4,16 +4,16 @@
 #include <cmwq/detail/control/control_connection.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
+#include "nanoseconds.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 using cmwq::detail::control_connection;
+using cmwq_test::second;
 
 namespace {
-
-constexpr std::int64_t second = 1'000'000'000;
 
 void give(control_connection& c, const std::string& text, std::int64_t now = 0) {
     c.input() += text;

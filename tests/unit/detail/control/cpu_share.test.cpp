@@ -4,14 +4,15 @@
 #include <cmwq/detail/control/cpu_share.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
+#include "nanoseconds.hpp"
 
 #include <cstdint>
 
 using cmwq::detail::cpu_share;
+using cmwq_test::ms;
+using cmwq_test::us;
 
 namespace {
-
-constexpr std::int64_t us = 1'000, ms = 1'000'000;
 
 } // namespace
 

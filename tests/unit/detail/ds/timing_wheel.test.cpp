@@ -4,6 +4,7 @@
 #include <cmwq/detail/ds/timing_wheel.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
+#include "nanoseconds.hpp"
 #include "seed.hpp"
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <set>
 #include <tuple>
 #include <vector>
+
+using cmwq_test::second;
 
 namespace {
 
@@ -22,7 +25,7 @@ template <std::size_t Few>
 using wheel_of = cmwq::detail::timing_wheel<timer, Few>;
 using wheel = wheel_of<0>; // only timers that are due soon are in the heap
 
-constexpr std::int64_t tick = wheel::tick, second = 1'000'000'000, year = 31'557'600 * second;
+constexpr std::int64_t tick = wheel::tick, year = 31'557'600 * second;
 
 timer due_at(std::int64_t deadline) {
     timer t;

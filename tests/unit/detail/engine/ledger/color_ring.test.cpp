@@ -17,7 +17,6 @@
 #include <deque>
 #include <memory>
 #include <random>
-#include <set>
 #include <vector>
 
 namespace detail = cmwq::detail;
@@ -33,8 +32,8 @@ struct colored {
 struct flusher {
     detail::waiter who;
     detail::color_waiter node;
-    std::set<std::uint64_t> waits_for; // items that entered before its close(), and have not left yet
-    bool shares = false;               // it found no free color, and may wait for more items than necessary
+    std::uint64_t before = 0; // it waits for the items with smaller numbers
+    bool shares = false;      // it found no free color, and may wait for more items than necessary
 
     // Whether the ring has woken it: then no more events are expected.
     [[nodiscard]] bool told() {
@@ -51,15 +50,14 @@ public:
     void leave(std::size_t which) {
         const colored gone = items_[which];
         items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(which));
-        for (auto& f : flushers_) f->waits_for.erase(gone.number);
         {
             detail::deferred d;
             ring_.leave(gone.color, d);
         }
         std::erase_if(flushers_, [&](auto& f) {
             const bool told = f->told();
-            if (told) CHECK(f->waits_for.empty());
-            else CHECK((f->shares || !f->waits_for.empty()));
+            if (told) CHECK_FALSE(has_to_wait(*f));
+            else CHECK((f->shares || has_to_wait(*f)));
             return told;
         });
         if (items_.empty()) CHECK(flushers_.empty());
@@ -69,7 +67,7 @@ public:
     void close() {
         auto f = std::make_unique<flusher>();
         f->node.who = &f->who;
-        for (const colored& i : items_) f->waits_for.insert(i.number);
+        f->before = next_;
         const bool must_wait = ring_.close(f->node);
         CHECK(must_wait == !items_.empty());
         if (!must_wait) return;
@@ -92,7 +90,7 @@ public:
         for (const auto& f : flushers_) {
             right = right && f->node.waits;
             for (const colored& i : items_) {
-                const bool must = f->waits_for.contains(i.number), is = ring_.covers(f->node, i.color);
+                const bool must = i.number < f->before, is = ring_.covers(f->node, i.color);
                 right = right && (is == must || (is && f->shares));
             }
         }
@@ -104,8 +102,12 @@ public:
     [[nodiscard]] std::size_t nr_sharing() const { return nr_sharing_; }
 
 private:
+    [[nodiscard]] bool has_to_wait(const flusher& f) const {
+        return !items_.empty() && items_.front().number < f.before;
+    }
+
     color_ring ring_;
-    std::deque<colored> items_;
+    std::deque<colored> items_; // in the order of their numbers
     std::vector<std::unique_ptr<flusher>> flushers_;
     std::uint64_t next_ = 0;
     std::size_t nr_sharing_ = 0;

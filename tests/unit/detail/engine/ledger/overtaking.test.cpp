@@ -2,16 +2,17 @@
 //
 // overtaking alone. Times are in milliseconds; a look each millisecond.
 #include "catch.hpp"
+#include "nanoseconds.hpp"
 
 #include <cmwq/detail/engine/ledger/overtaking.hpp>
 
 #include <cstdint>
 
 using namespace cmwq::detail;
+using cmwq_test::ms;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
 constexpr int nothing = -1;
 
 /// The times of items are those at which they were queued.

@@ -3,6 +3,7 @@
 // timer_service alone: the test is the clock and the service thread.
 #include "bare_pool.hpp"
 #include "catch.hpp"
+#include "nanoseconds.hpp"
 
 #include <cmwq/detail/engine/timers/timer_service.hpp>
 
@@ -15,11 +16,10 @@ using namespace cmwq::detail;
 using cmwq::work_base;
 using cmwq_test::bare_env;
 using cmwq_test::bare_queue;
+using cmwq_test::ms;
 using timed_item = cmwq_test::bare_delayed_item;
 
 namespace {
-
-constexpr std::int64_t ms = 1'000'000;
 
 using order = std::vector<work_base*>;
 
