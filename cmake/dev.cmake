@@ -32,8 +32,6 @@ target_compile_features(cmwq_dev INTERFACE cxx_std_20)
 target_compile_options(cmwq_dev INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(cmwq_dev INTERFACE -fpch-preprocess) # ccache needs it for a precompiled header
-  # In joined source files, a name at the top of one file is hidden by local ones of the others.
-  target_compile_options(cmwq_dev INTERFACE "$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow;-Wshadow=local>")
   # g++ spends a tenth of its time on collecting garbage unless it may use this much memory first (in kB).
   target_compile_options(cmwq_dev INTERFACE "SHELL:--param ggc-min-heapsize=1000000")
 endif()

@@ -417,10 +417,14 @@ TEST_CASE("watchdog: stall_report() counts local items and names the oldest one,
 TEST_CASE("watchdog: stall_report() has no item that only waits for its ordered queue, but the queue") {
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = [](const cmwq::event&) {}}};
     cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
-    std::binary_semaphore leave{0};
-    q.post([&] { leave.acquire(); });
-    q.post([] {});
-    REQUIRE(eventually([&] { return !rt.stall_report(10ms).empty(); }));
+    std::binary_semaphore entered{0}, leave{0};
+    q.post([&] {
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    q.post([] {}); // it may stay in the inbox until the first one has ended
+    CHECK(eventually([&] { return !rt.stall_report(10ms).empty(); }));
     CHECK_THAT(rt.stall_report(0s),
                Catch::StartsWith("cmwq: queue \"one by one\"") && !Catch::Contains("nothing has been started"));
     leave.release();

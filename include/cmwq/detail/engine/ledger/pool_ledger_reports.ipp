@@ -73,12 +73,16 @@ CMWQ_INLINE void pool_ledger::report(pool_workqueue& pwq, pwq_report& to, std::i
     to.inactive.add(pwq.inactive);
 }
 
-// The local items of workers are not looked at. If the limit keeps one of them back, the worker that took it from its
-// list has put it on the inactive list.
+// An item that waits behind another one of its ordered queue may be in the inbox until that one has ended [NEXT-1]. The
+// local items of workers are not looked at. If the limit keeps one of them back, the worker that took it from its list
+// has put it on the inactive list.
 CMWQ_INLINE bool pool_ledger::try_backlog_of(const pool_workqueue& pwq, backlog& state, seen_run* to, std::size_t room,
                                              std::int64_t deadline) noexcept {
     if (!try_lock_until(lock, deadline)) return false;
+    deferred d;
     const scoped_lock g(lock, adopt_lock);
+    drain_locked(d);
+    owner.notify_locked(d);
     state = {.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
              .all_run = pwq.nr_waiting == 0,
              .runs = 0,

@@ -12,6 +12,7 @@
 using cmwq::detail::backlog_state;
 using cmwq::detail::steady_now;
 using cmwq_test::bare_env;
+using cmwq_test::bare_item;
 using cmwq_test::bare_pool;
 using cmwq_test::bare_queue;
 
@@ -27,6 +28,26 @@ void check_in_vain(cmwq::detail::queue_core& q) {
     CHECK(runs.empty());
     CHECK(q.take_backlog()); // the next check looks again
 }
+
+/// A queue whose list of pwqs has one, in that pool.
+struct listed_queue {
+    listed_queue(const bare_env& env, bare_pool& pool) CMWQ_NO_TSA
+        : queue(env),
+          pwq(*new cmwq::detail::pool_workqueue(queue.face, pool, nullptr)) {
+        const cmwq::detail::scoped_lock g(queue.core.pwqs.lock);
+        queue.core.pwqs.add_locked(pwq);
+    }
+    ~listed_queue() CMWQ_NO_TSA {
+        {
+            const cmwq::detail::scoped_lock g(queue.core.pwqs.lock);
+            queue.core.pwqs.remove_locked(pwq);
+        }
+        delete &pwq;
+    }
+
+    bare_queue<cmwq::unbound> queue;
+    cmwq::detail::pool_workqueue& pwq;
+};
 
 } // namespace
 
@@ -45,16 +66,28 @@ TEST_CASE("queue: checks under the lock of the list of queues wait for no thread
 TEST_CASE("queue: the check of its backlog waits for no thread that holds the lock of a pool") {
     const bare_env env;
     bare_pool pool(env);
-    bare_queue<cmwq::unbound> q(env);
-    const auto with_lock = [&](auto&& f) {
-        const cmwq::detail::scoped_lock g(q.core.pwqs.lock);
-        f();
-    };
-    auto* const pwq = new cmwq::detail::pool_workqueue(q.face, pool, nullptr);
-    with_lock([&]() CMWQ_NO_TSA { q.core.pwqs.add_locked(*pwq); });
+    listed_queue q(env, pool);
     pool.ledger.lock.lock();
-    check_in_vain(q.core);
+    check_in_vain(q.queue.core);
     pool.ledger.lock.unlock();
-    with_lock([&]() CMWQ_NO_TSA { q.core.pwqs.remove_locked(*pwq); });
-    delete pwq;
+}
+
+TEST_CASE("queue: the check of its backlog sees an item that is in the inbox until another one has ended") {
+    const bare_env env;
+    bare_pool pool(env);
+    listed_queue q(env, pool);
+    q.pwq.max_active = 1;
+    bare_item first, behind;
+    cmwq::detail::worker& by = pool.add_worker();
+    REQUIRE(pool.push(first, q.pwq));
+    REQUIRE(pool.start(by) == &first);
+    REQUIRE(pool.push(behind, q.pwq));
+    q.queue.core.note_backlog();
+    std::vector<cmwq::detail::seen_run> runs;
+    CHECK(q.queue.core.sample_backlog(runs, steady_now()) == backlog_state::may_stand_still);
+    CHECK(runs.size() == 1);
+    CHECK(pool.nr_notified > 0); // for a moment others could not see the item
+    pool.end(by);
+    CHECK(pool.start(by) == &behind);
+    pool.end(by);
 }
