@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-cmwq::options<cmwq::elastic> attributed(attrs a) {
+cmwq::options<cmwq::elastic> with(attrs a) {
     cmwq::options<cmwq::elastic> o;
     o.name = "elastic";
     o.max_active = 1000;
@@ -85,7 +85,7 @@ TEST_CASE("elastic: while unannotated items wait for each other more items start
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
     for (const affinity_scope scope : {affinity_scope::system, affinity_scope::cpu}) {
-        cmwq::workqueue<cmwq::elastic> q{rt, attributed(attrs{}.affinity(scope))};
+        cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(scope))};
         CHECK(mutual_waiters(q, *rt.cpus().begin(), n, false) == n);
     }
     const cmwq::runtime_stats s = rt.stats();
@@ -97,7 +97,7 @@ TEST_CASE("elastic: while unannotated items wait for each other more items start
 TEST_CASE("elastic: an annotated blocking item lets the next item start at once") {
     const int n = GENERATE(8, 200);
     cmwq::runtime rt{{.sentinel = false}};
-    cmwq::workqueue<cmwq::elastic> q{rt, attributed({})};
+    cmwq::workqueue<cmwq::elastic> q{rt, with({})};
     CHECK(mutual_waiters(q, *rt.cpus().begin(), n, true) == n);
     CHECK(rt.stats().blocks_by_guard > 0);
 }
@@ -105,7 +105,7 @@ TEST_CASE("elastic: an annotated blocking item lets the next item start at once"
 TEST_CASE("elastic: blocked items let the next items start also on a simulated machine with wider pods") {
     cmwq::runtime rt{two_nodes()};
     for (const bool announced : {false, true}) {
-        cmwq::workqueue<cmwq::elastic> q{rt, attributed(attrs{}.affinity(affinity_scope::cache))};
+        cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
         for (const unsigned cpu : {0u, 15u}) CHECK(mutual_waiters(q, cpu, 40, announced) == 40);
     }
 }
@@ -120,7 +120,7 @@ TEST_CASE("elastic: items that only compute get no more threads than CPUs and sp
         const int width = one_cpu ? 1 : cmwq_test::width_of(rt, rt.cpus());
         const attrs a =
             one_cpu ? attrs{}.affinity(affinity_scope::cpu).strict(true) : attrs{}.affinity(affinity_scope::system);
-        cmwq::workqueue<cmwq::elastic> q{rt, attributed(a)};
+        cmwq::workqueue<cmwq::elastic> q{rt, with(a)};
         return most_at_once(q, *rt.cpus().begin(), 3000) <= width &&
                rt.stats().peak_threads <= static_cast<unsigned>(width) + 2;
     }));
@@ -132,7 +132,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
     cmwq::runtime rt{{.overdue_after = 0ns}};
     const unsigned cpu = *rt.cpus().begin();
     const int width = cmwq_test::width_of(rt, rt.cpus());
-    cmwq::workqueue<cmwq::elastic> q{rt, attributed(attrs{}.affinity(affinity_scope::system))};
+    cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::system))};
     std::counting_semaphore<> entered{0}, leave{0};
     constexpr int many = 50;
     for (int i = 0; i < many; ++i) {
@@ -363,7 +363,7 @@ TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     if (rt.cpus().size() < 2 || cmwq_test::width_of(rt, rt.cpus()) < 2) return; // no other CPU can help
     const unsigned cpu = *rt.cpus().begin();
     const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
-    cmwq::workqueue<cmwq::elastic> q{rt, attributed(by_cpu)};
+    cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};
     // The first item computes until the second item has run. Only a thread on another CPU can run the second item.
     std::atomic<bool> second{false}, started{false};
     q.post_on(cpu, [&] {

@@ -23,13 +23,9 @@ inline world& here(const char* what) noexcept {
     return *w;
 }
 
-[[gnu::cold, gnu::noinline]] inline void required(const char* what) noexcept {
-    here("require()").fail(std::string("required: ") + what);
-}
-
 /// Ends the run as failed unless `good`.
 inline void require(bool good, const char* what) noexcept {
-    if (!good) required(what);
+    if (!good) here("require()").fail(std::string("required: ") + what);
 }
 
 /// A logical thread that need not be joined: a run ends when all its threads have ended.

@@ -14,17 +14,17 @@
 
 namespace {
 
-struct entry : cmwq::detail::deadline_node {
+struct timer : cmwq::detail::deadline_node {
     std::uint64_t armed = 0; // for the oracle: the number of the arming; 0: not armed
 };
-using heap = cmwq::detail::deadline_heap<entry>;
+using heap = cmwq::detail::deadline_heap<timer>;
 
 } // namespace
 
 TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come in the order of their sequence") {
     heap h;
     CHECK(h.empty());
-    entry t[5];
+    timer t[5];
     const std::int64_t deadlines[5] = {30, 10, 20, 10, 10};
     for (int i = 0; i < 5; ++i) {
         t[i].deadline = deadlines[i];
@@ -41,7 +41,7 @@ TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come 
 
 TEST_CASE("deadline_heap: the only element and the first and the last one can be removed") {
     heap h;
-    entry a, b;
+    timer a, b;
     a.deadline = 1;
     b.deadline = 2;
     h.push(a);
@@ -60,11 +60,11 @@ TEST_CASE("deadline_heap: the only element and the first and the last one can be
 
 TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set") {
     std::mt19937_64 random(cmwq_test::seed());
-    std::vector<entry> timers(200);
+    std::vector<timer> timers(200);
     heap h;
     std::uint64_t nr_armed = 0;
-    std::set<std::pair<std::pair<std::int64_t, std::uint64_t>, entry*>> oracle; // (deadline, arming), entry
-    const auto disarm = [&](entry& t) {
+    std::set<std::pair<std::pair<std::int64_t, std::uint64_t>, timer*>> oracle; // (deadline, arming), timer
+    const auto disarm = [&](timer& t) {
         h.remove(t);
         oracle.erase({{t.deadline, t.armed}, &t});
         t.armed = 0;
@@ -72,7 +72,7 @@ TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set")
     for (int step = 0; step < 50'000; ++step) {
         // The heap grows in some phases, and shrinks to nothing in others.
         const bool growing = step / 1000 % 2 == 0;
-        entry& t = timers[random() % timers.size()];
+        timer& t = timers[random() % timers.size()];
         if (t.armed != 0) {
             if (!growing || random() % 4 == 0) disarm(t);
         } else if (growing || random() % 4 == 0) {
@@ -99,7 +99,7 @@ TEST_CASE("deadline_heap: no path to the right is longer than the logarithm of t
     enum class order { rising, falling, equal, any };
     for (const order o : {order::rising, order::falling, order::equal, order::any}) {
         heap h;
-        std::vector<entry> timers(20'000);
+        std::vector<timer> timers(20'000);
         std::size_t size = 0;
         const auto check = [&] {
             std::vector<const cmwq::detail::deadline_node*> all;
@@ -144,12 +144,12 @@ TEST_CASE("deadline_heap: no path to the right is longer than the logarithm of t
 
 TEST_CASE("deadline_heap: a hundred thousand elements in the worst order need no deep stack") {
     heap h;
-    std::vector<entry> timers(100'000);
+    std::vector<timer> timers(100'000);
     for (std::size_t i = 0; i < timers.size(); ++i) {
         timers[i].deadline = static_cast<std::int64_t>(i);
         h.push(timers[i]);
     }
-    for (entry& t : timers) {
+    for (timer& t : timers) {
         REQUIRE(&h.front() == &t);
         h.remove(t);
     }

@@ -15,16 +15,16 @@ namespace {
 
 struct first_tag;
 struct second_tag;
-struct linked : cmwq::detail::list_node<first_tag>, cmwq::detail::list_node<second_tag> {
+struct listed : cmwq::detail::list_node<first_tag>, cmwq::detail::list_node<second_tag> {
     int number = 0;
 };
-using first_list = cmwq::detail::intrusive_list<linked, first_tag>;
-using second_list = cmwq::detail::intrusive_list<linked, second_tag>;
+using first_list = cmwq::detail::intrusive_list<listed, first_tag>;
+using second_list = cmwq::detail::intrusive_list<listed, second_tag>;
 
 template <class List>
 std::vector<int> numbers(List& l) {
     std::vector<int> out;
-    for (linked* e = l.front(); e != nullptr; e = l.next(*e)) out.push_back(e->number);
+    for (listed* e = l.front(); e != nullptr; e = l.next(*e)) out.push_back(e->number);
     return out;
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("intrusive_list: an empty list has no elements") {
 
 TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in the middle") {
     first_list l;
-    linked e[4];
+    listed e[4];
     for (int i = 0; i < 4; ++i) e[i].number = i;
     l.push_back(e[1]);
     l.push_back(e[2]);
@@ -68,7 +68,7 @@ TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in
 TEST_CASE("intrusive_list: an element may be on two lists at once") {
     first_list a;
     second_list b;
-    linked e[3];
+    listed e[3];
     for (int i = 0; i < 3; ++i) {
         e[i].number = i;
         a.push_back(e[i]);
@@ -86,7 +86,7 @@ TEST_CASE("intrusive_list: an element may be on two lists at once") {
 TEST_CASE("intrusive_list: random operations agree with std::deque") {
     std::mt19937_64 random(cmwq_test::seed());
     constexpr int n = 16;
-    linked e[n];
+    listed e[n];
     for (int i = 0; i < n; ++i) e[i].number = i;
     first_list l;
     std::deque<int> oracle;
@@ -110,7 +110,7 @@ TEST_CASE("intrusive_list: random operations agree with std::deque") {
 }
 
 TEST_CASE("intrusive_list: an element goes behind another one, or to the front") {
-    std::deque<linked> e(3);
+    std::deque<listed> e(3);
     first_list l;
     for (int i = 0; i < 3; ++i) e[static_cast<std::size_t>(i)].number = i;
     l.insert_behind(nullptr, e[2]);
@@ -122,7 +122,7 @@ TEST_CASE("intrusive_list: an element goes behind another one, or to the front")
 TEST_CASE("intrusive_list: two sorted lists are merged; of equal elements those of the first one come first") {
     std::mt19937 random(static_cast<unsigned>(cmwq_test::seed()));
     for (int round = 0; round < 200; ++round) {
-        std::deque<linked> elements;
+        std::deque<listed> elements;
         first_list to, from;
         std::vector<int> keys_to, keys_from;
         for (int i = 0, n = static_cast<int>(random() % 12); i < n; ++i)
@@ -133,7 +133,7 @@ TEST_CASE("intrusive_list: two sorted lists are merged; of equal elements those 
         std::sort(keys_from.begin(), keys_from.end());
         for (const int k : keys_to) to.push_back(elements.emplace_back()), to.back()->number = 10 * k;
         for (const int k : keys_from) from.push_back(elements.emplace_back()), from.back()->number = 10 * k + 1;
-        to.merge(from, [](const linked& a, const linked& b) { return a.number / 10 < b.number / 10; });
+        to.merge(from, [](const listed& a, const listed& b) { return a.number / 10 < b.number / 10; });
         CHECK(from.empty());
         const ints got = numbers(to);
         CHECK(got.size() == keys_to.size() + keys_from.size());

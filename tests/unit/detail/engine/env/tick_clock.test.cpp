@@ -9,17 +9,17 @@ using namespace cmwq::detail;
 
 namespace {
 
-constexpr std::int64_t unit = 1'024, step = 1'000 * unit, minute = 60'000 * step; // a step is about 1 ms
+constexpr std::int64_t unit = 1'024, ms = 1'000 * unit, minute = 60'000 * ms;
 
 } // namespace
 
 TEST_CASE("tick clock: what was queued at a later tick is younger, also when the stamps begin again") {
-    for (const std::int64_t start : {std::int64_t{0}, minute, (std::int64_t{1} << 42) - 2 * step, 12'345 * minute}) {
+    for (const std::int64_t start : {std::int64_t{0}, minute, (std::int64_t{1} << 42) - 2 * ms, 12'345 * minute}) {
         INFO(start);
         tick_clock c;
         c.begin(start);
         wait_stamp last = c.now();
-        for (std::int64_t t = start + step; t < start + 10 * step; t += step) {
+        for (std::int64_t t = start + ms; t < start + 10 * ms; t += ms) {
             c.tick(t);
             const ages a = c.compare();
             CHECK(a.of(last) < a.of(c.now()));
@@ -35,20 +35,20 @@ TEST_CASE("tick clock: what was queued at a later tick is younger, also when the
 
 TEST_CASE(
     "tick clock: after any sleep a stamp from before is as old as the sleep has ended, not more, nor in the future") {
-    for (std::int64_t sleep = step; sleep < 200 * minute; sleep = sleep * 5 / 4) {
+    for (std::int64_t sleep = ms; sleep < 200 * minute; sleep = sleep * 5 / 4) {
         INFO(sleep);
         tick_clock c;
         c.begin(minute);
-        c.tick(minute + step);
-        const wait_stamp before = c.now(), exact = exact_stamp(minute + 2 * step);
-        const std::int64_t woke = minute + 2 * step + sleep;
+        c.tick(minute + ms);
+        const wait_stamp before = c.now(), exact = exact_stamp(minute + 2 * ms);
+        const std::int64_t woke = minute + 2 * ms + sleep;
         c.begin(woke);
         const wait_stamp first = c.now();
         for (int i = 1; i < 20; ++i) {
-            c.tick(woke + i * step);
+            c.tick(woke + i * ms);
             const ages a = c.compare();
             // In some of these sleeps, a stamp comes round: within a second of the same one.
-            const bool comes_round = sleep % (std::int64_t{1} << 42) > (std::int64_t{1} << 42) - 2'000 * step;
+            const bool comes_round = sleep % (std::int64_t{1} << 42) > (std::int64_t{1} << 42) - 2'000 * ms;
             if (!comes_round) CHECK(a.of(before) == 0);
             if (!comes_round) CHECK(a.of(exact) == 0);
             CHECK(a.of(first) == 0);
@@ -62,7 +62,7 @@ TEST_CASE("tick clock: while the service thread is awake for hours the oldest it
     tick_clock c;
     c.begin(0);
     const wait_stamp first = c.now();
-    for (std::int64_t t = step; t < 35 * minute; t += minute / 7) {
+    for (std::int64_t t = ms; t < 35 * minute; t += minute / 7) {
         c.tick(t);
         CHECK(c.compare().of(first) == 0);
     }

@@ -17,7 +17,7 @@
 #include <vector>
 
 using cmwq::detail::stuck_set;
-using vertex = stuck_set::node;
+using node = stuck_set::node;
 
 namespace {
 
@@ -25,7 +25,7 @@ namespace {
 struct oracle {
     struct one {
         bool needs_all = false, let_end = false;
-        std::vector<vertex> awaits;
+        std::vector<node> awaits;
     };
     std::vector<one> nodes;
 
@@ -33,9 +33,9 @@ struct oracle {
         std::vector<bool> is(nodes.size(), true);
         for (bool changed = true; changed;) {
             changed = false;
-            for (vertex n = 0; n < nodes.size(); ++n) {
+            for (node n = 0; n < nodes.size(); ++n) {
                 const auto& a = nodes[n].awaits;
-                const auto holds = [&](vertex m) { return is[m]; };
+                const auto holds = [&](node m) { return is[m]; };
                 const bool held = nodes[n].needs_all ? std::ranges::all_of(a, holds) : std::ranges::any_of(a, holds);
                 if (!is[n] || (held && !a.empty() && !nodes[n].let_end)) continue;
                 is[n] = false;
@@ -44,13 +44,13 @@ struct oracle {
         }
         return is;
     }
-    [[nodiscard]] std::set<vertex> reached_from(vertex n, const std::vector<bool>& stuck) const {
-        std::set<vertex> found;
-        std::vector<vertex> todo{n};
+    [[nodiscard]] std::set<node> reached_from(node n, const std::vector<bool>& stuck) const {
+        std::set<node> found;
+        std::vector<node> todo{n};
         while (!todo.empty()) {
-            const vertex at = todo.back();
+            const node at = todo.back();
             todo.pop_back();
-            for (const vertex m : nodes[at].awaits) {
+            for (const node m : nodes[at].awaits) {
                 if (stuck[m] && found.insert(m).second) todo.push_back(m);
             }
         }
@@ -75,12 +75,12 @@ TEST_CASE("stuck_set: the stuck nodes and knots of random graphs agree with an o
             one.needs_all = pick(3) == 0;
             static_cast<void>(one.needs_all ? s.add_ends_after_all() : s.add_ends_after_first());
         }
-        for (std::size_t i = 0; i < nr_edges; ++i) { // some edges twice, and some from a vertex to itself
-            const auto from = static_cast<vertex>(pick(n)), to = static_cast<vertex>(pick(n));
+        for (std::size_t i = 0; i < nr_edges; ++i) { // some edges twice, and some from a node to itself
+            const auto from = static_cast<node>(pick(n)), to = static_cast<node>(pick(n));
             s.add_edge(from, to);
             o.nodes[from].awaits.push_back(to);
         }
-        for (vertex i = 0; i < n; ++i) {
+        for (node i = 0; i < n; ++i) {
             if (pick(4 * one_in) != 0) continue;
             s.let_end(i);
             o.nodes[i].let_end = true;
@@ -89,26 +89,26 @@ TEST_CASE("stuck_set: the stuck nodes and knots of random graphs agree with an o
         const std::vector<bool> expected = o.stuck();
         std::vector<std::size_t> in_knots(n, 0);
         std::set<std::size_t> knots;
-        for (vertex i = 0; i < n; ++i) {
-            INFO("round " << round << ", vertex " << i);
+        for (node i = 0; i < n; ++i) {
+            INFO("round " << round << ", node " << i);
             REQUIRE(s.is_stuck(i) == expected[i]);
             ++(expected[i] ? nr_stuck : nr_free);
             if (!expected[i]) continue;
             const std::size_t knot = s.knot_of(i);
             REQUIRE(s.knot_of(i) == knot);
             const auto& members = s.members(knot);
-            const std::set<vertex> reached = o.reached_from(i, expected);
-            REQUIRE(std::ranges::any_of(members, [&](vertex m) { return m == i || reached.contains(m); }));
+            const std::set<node> reached = o.reached_from(i, expected);
+            REQUIRE(std::ranges::any_of(members, [&](node m) { return m == i || reached.contains(m); }));
             if (!knots.insert(knot).second) continue;
             // The first member is on a cycle. The stuck nodes that it reaches belong to this knot, or to a knot that
             // was found before.
-            const std::set<vertex> around = o.reached_from(members.front(), expected);
+            const std::set<node> around = o.reached_from(members.front(), expected);
             REQUIRE(around.contains(members.front()));
-            for (const vertex m : members) {
+            for (const node m : members) {
                 REQUIRE(around.contains(m));
                 ++in_knots[m];
             }
-            for (const vertex m : around)
+            for (const node m : around)
                 REQUIRE((std::ranges::count(members, m) == 1 || in_knots[m] == 1 || knots.size() > 1));
         }
         nr_knots += knots.size();
@@ -119,22 +119,21 @@ TEST_CASE("stuck_set: the stuck nodes and knots of random graphs agree with an o
     CHECK(nr_knots > 100);
 }
 
-// An algorithm that visits all nodes for each vertex that ends would need 10^10 steps.
+// An algorithm that visits all nodes for each node that ends would need 10^10 steps.
 TEST_CASE("stuck_set: a chain of 100000 nodes in any order is stuck only if it is a cycle") {
-    constexpr vertex n = 100'000;
-    std::vector<vertex> order(n);
-    std::iota(order.begin(), order.end(), vertex{0});
+    constexpr node n = 100'000;
+    std::vector<node> order(n);
+    std::iota(order.begin(), order.end(), node{0});
     std::mt19937_64 random(cmwq_test::seed());
     std::ranges::shuffle(order, random);
     for (const bool closed : {false, true}) {
         stuck_set s;
-        for (vertex i = 0; i < n; ++i)
-            static_cast<void>(i % 2 == 0 ? s.add_ends_after_first() : s.add_ends_after_all());
-        for (vertex i = 0; i + 1 < n; ++i) s.add_edge(order[i], order[i + 1]);
+        for (node i = 0; i < n; ++i) static_cast<void>(i % 2 == 0 ? s.add_ends_after_first() : s.add_ends_after_all());
+        for (node i = 0; i + 1 < n; ++i) s.add_edge(order[i], order[i + 1]);
         if (closed) s.add_edge(order[n - 1], order[0]);
         s.solve();
-        vertex nr_stuck = 0;
-        for (vertex i = 0; i < n; ++i) nr_stuck += s.is_stuck(i) ? 1 : 0;
+        node nr_stuck = 0;
+        for (node i = 0; i < n; ++i) nr_stuck += s.is_stuck(i) ? 1 : 0;
         CHECK(nr_stuck == (closed ? n : 0));
         if (!closed) continue;
         CHECK(s.members(s.knot_of(order[0])).size() == n);
