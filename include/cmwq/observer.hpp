@@ -67,7 +67,8 @@ public:
     virtual void cancelled(const item_event& e) noexcept { static_cast<void>(e); }
     /// The calling thread is about to call the function of the item.
     virtual void started(const item_event& e) noexcept { static_cast<void>(e); }
-    /// The function has returned, or has thrown.
+    /// The function has returned, or has thrown. The end of a flush comes after this call; `task_group::wait()` may
+    /// return before that of a task.
     virtual void ended(const item_event& e) noexcept { static_cast<void>(e); }
     /// The item of the calling thread is about to block. If the sentinel or the monitor has found it blocked, it has
     /// blocked at `e.time`, and the call comes later: before the next call about the item. Nobody knows then when it

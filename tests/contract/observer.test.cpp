@@ -99,7 +99,8 @@ TEST_CASE("observer: the function of a task of a group is that of its callable")
         g.wait();
     }};
     q.queue(forks);
-    q.flush(); // the wait returns before the worker of the last task has told of its end
+    forks.flush();
+    q.flush(); // the wait of the group returns before the worker of the last task has told of its end
     std::map<void (*)(cmwq::work_base&), std::map<std::string, int>> seen;
     for (const observer_log::entry& e : o.log.all()) {
         if (e.item != nullptr && e.item != &forks) ++seen[e.function][e.what];
