@@ -2,7 +2,6 @@
 //
 // Reports that the runtime makes by itself: pools that start nothing, queues that are stuck at their limit, items that
 // keep their CPU. Times are short here; the tests check whether a report is made, not when.
-#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "core_of.hpp"
@@ -12,8 +11,6 @@
 #include "fake_threads.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
-#include "policy_list.hpp"
-#include "policy_test_case.hpp"
 #include "simulated.hpp"
 #include "uninterrupted.hpp"
 
@@ -152,23 +149,6 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     CHECK(ran);
 }
 
-TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the queue saturated but no pool stalled",
-          "[timing]") {
-    event_log heard;
-    cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
-    cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
-    gate waits;
-    waits.hold(q);
-    cmwq::work behind{[] {}};
-    q.queue(behind);
-    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated).message,
-               Catch::Contains("\"one by one\", which runs one item at a time") && !Catch::Contains("set_max_active"));
-    CHECK(heard.count(kind::stalled) == 0);
-    waits.open();
-    behind.flush();
-}
-
 TEST_CASE("watchdog: without a listener a stall is printed") {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
@@ -293,47 +273,6 @@ TEST_CASE("watchdog: a process that was stopped raises no false alarm", "[timing
     ::close(ends[1]);
 }
 
-// proves: progress-28, kernel-15
-TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named once") {
-    event_log heard;
-    cmwq::runtime rt{{.watchdog = 60ms, .on_event = heard.listener()}};
-    std::counting_semaphore<> leave{0};
-    std::atomic<int> done{0};
-    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "crowded", .max_active = 2, .min_active = 1}};
-    for (int i = 0; i < 5; ++i) {
-        q.post([&] {
-            leave.acquire();
-            ++done;
-        });
-    }
-    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated).message,
-               Catch::Matches(".*\"crowded\" is at its limit, max_active 2: for [0-9.]+ s all of its items .*") &&
-                   Catch::Contains("3 wait behind them, one of them is ") && Catch::Contains("; set_max_active()") &&
-                   !Catch::Contains("NUMA"));
-    leave.release(5);
-    q.flush();
-    CHECK(done == 5);
-    CHECK(heard.count(kind::saturated) == 1);
-}
-
-TEST_CASE("watchdog: the report of a queue whose limit is divided among nodes says so") {
-    event_log heard;
-    cmwq::runtime_options o = two_nodes();
-    o.watchdog = 60ms;
-    o.on_event = heard.listener();
-    cmwq::runtime rt{std::move(o)};
-    std::counting_semaphore<> leave{0};
-    cmwq::workqueue<cmwq::elastic> q{rt, {.name = "divided", .max_active = 20}};
-    for (int i = 0; i < 20; ++i) q.post_on(*rt.cpus().begin(), [&] { leave.acquire(); });
-    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated).message,
-               Catch::Contains("max_active 20, of which each NUMA node has a share") &&
-                   Catch::Contains("set_min_active()"));
-    leave.release(20);
-    q.flush();
-}
-
 // proves: progress-3, kernel-16, kernel-17
 TEST_CASE("watchdog: an item that keeps its CPU stops counting; the reports come at the threshold and its doubles") {
     const without_naps here; // a nap counts as a block: the waiting item would run before the hog is found
@@ -412,45 +351,6 @@ TEST_CASE("watchdog: stall_report() counts local items and names the oldest one,
     CHECK_THAT(rt.dump(), Catch::Contains("on lists of workers: 3"));
     leave = true;
     q.flush();
-}
-
-TEST_CASE("watchdog: stall_report() has no item that only waits for its ordered queue, but the queue") {
-    cmwq::runtime rt{{.watchdog = 30ms, .on_event = [](const cmwq::event&) {}}};
-    cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
-    std::binary_semaphore entered{0}, leave{0};
-    q.post([&] {
-        entered.release();
-        leave.acquire();
-    });
-    entered.acquire();
-    q.post([] {}); // it may stay in the inbox until the first one has ended
-    CHECK(eventually([&] { return !rt.stall_report(10ms).empty(); }));
-    CHECK_THAT(rt.stall_report(0s),
-               Catch::StartsWith("cmwq: queue \"one by one\"") && !Catch::Contains("nothing has been started"));
-    leave.release();
-    q.flush();
-    CHECK(rt.stall_report(0s).empty());
-}
-
-POLICY_TEST_CASE("watchdog: stall_report() says that a freeze keeps items back, and for how long", "",
-                 threaded_policies) {
-    cmwq::runtime rt;
-    any_queue q{policy, rt, {.name = "icy", .freezable = true}}, other{policy, rt, "other"};
-    {
-        const cmwq::freeze_guard frozen(rt);
-        CHECK(rt.stall_report(0s).empty());
-        q.post([] {});
-        q.post([] {});
-        REQUIRE(eventually([&] { return !rt.stall_report(30ms).empty(); }));
-        CHECK_THAT(rt.stall_report(30ms),
-                   Catch::Matches("cmwq: queue \"icy\" is frozen: 2 items wait for thaw\\(\\), up to [0-9.]+ s\n"));
-        other.post([] {});
-        other.flush();
-        CHECK_THAT(rt.stall_report(0s), Catch::StartsWith("cmwq: queue \"icy\""));
-        CHECK(rt.stall_report(10h).empty());
-    }
-    q.flush();
-    CHECK(rt.stall_report(0s).empty());
 }
 
 TEST_CASE("watchdog: stall_report() has the waits of a deadlock until it is resolved") {

@@ -119,8 +119,8 @@ public:
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock);
     /// The state of a pwq, for the check for queues that stay at their limit.
     struct backlog {
-        bool waiting = false;        ///< items are held back by the limit
-        bool all_run = false;        ///< every active item is running
+        bool waiting = false;        ///< items are inactive
+        bool all_run = false;        ///< every active item is running, and the others may follow
         std::size_t runs = 0;        ///< if so: how many there are
         std::uint64_t completed = 0; ///< how many items have ended so far
     };

@@ -75,7 +75,9 @@ CMWQ_INLINE void pool_ledger::report(pool_workqueue& pwq, pwq_report& to, std::i
 
 // An item that waits behind another one of its ordered queue may be in the inbox until that one has ended [NEXT-1]. The
 // local items of workers are not looked at. If the limit keeps one of them back, the worker that took it from its list
-// has put it on the inactive list.
+// has put it on the inactive list. What a freeze or shutdown() keeps back counts as waiting: when it is over, the limit
+// may keep the items back, and nothing would ask for a check of them again. A plugged pwq stands still with the run
+// before it.
 CMWQ_INLINE bool pool_ledger::try_backlog_of(const pool_workqueue& pwq, backlog& state, seen_run* to, std::size_t room,
                                              std::int64_t deadline) noexcept {
     if (!try_lock_until(lock, deadline)) return false;
@@ -83,8 +85,8 @@ CMWQ_INLINE bool pool_ledger::try_backlog_of(const pool_workqueue& pwq, backlog&
     const scoped_lock g(lock, adopt_lock);
     drain_locked(d);
     owner.notify_locked(d);
-    state = {.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
-             .all_run = pwq.nr_waiting == 0,
+    state = {.waiting = !pwq.inactive.empty(),
+             .all_run = pwq.nr_waiting == 0 && !pwq.frozen && !pwq.held_back,
              .runs = 0,
              .completed = stats_of_locked(pwq).completed};
     if (!state.all_run) return true;

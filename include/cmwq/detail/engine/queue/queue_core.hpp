@@ -23,8 +23,9 @@ class runtime_core;
 class timer_service;
 struct queue_tag;
 
-/// The items that wait for the limit of a queue, at a look of the diagnosis thread. `none`: there are none.
-/// `may_stand_still`: no item has ended since the last look, and all active items run. `unknown`: a lock was not free.
+/// The inactive items of a queue, at a look of the diagnosis thread. `none`: there are none. `may_stand_still`: no item
+/// has ended since the last look, all active items run, and neither a freeze nor shutdown() keeps the others back.
+/// `unknown`: a lock was not free.
 enum class backlog_state : unsigned char { none, progresses, may_stand_still, unknown };
 
 /// A queue. Any thread may call every member that does not say otherwise.

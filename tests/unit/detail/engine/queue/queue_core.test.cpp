@@ -91,3 +91,30 @@ TEST_CASE("queue: the check of its backlog sees an item that is in the inbox unt
     CHECK(pool.start(by) == &behind);
     pool.end(by);
 }
+
+TEST_CASE("queue: the checks of its backlog go on while something else than the limit keeps the items back") {
+    const bare_env env;
+    bare_pool pool(env);
+    listed_queue q(env, pool);
+    q.pwq.max_active = 1;
+    bare_item first, behind;
+    cmwq::detail::worker& by = pool.add_worker();
+    REQUIRE(pool.push(first, q.pwq));
+    REQUIRE(pool.start(by) == &first);
+    REQUIRE(pool.push(behind, q.pwq));
+    q.queue.core.note_backlog();
+    std::vector<cmwq::detail::seen_run> runs;
+    const auto look = [&] { return q.queue.core.sample_backlog(runs, steady_now()); };
+    pool.ledger.set_frozen(q.pwq, true);
+    CHECK(look() == backlog_state::progresses);
+    pool.ledger.set_frozen(q.pwq, false);
+    CHECK(look() == backlog_state::may_stand_still);
+    pool.ledger.hold_back(q.pwq);
+    CHECK(look() == backlog_state::progresses);
+    pool.ledger.let_go(q.pwq);
+    CHECK(look() == backlog_state::may_stand_still);
+    pool.end(by);
+    CHECK(pool.start(by) == &behind);
+    CHECK(look() == backlog_state::none);
+    pool.end(by);
+}
