@@ -7,16 +7,17 @@
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "nanoseconds.hpp"
 #include "policy_list.hpp"
 #include "policy_test_case.hpp"
 #include "simulated.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <semaphore>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,9 +33,8 @@ using cmwq::detail::backlog_state;
 backlog_state look_at_queue(const cmwq::runtime& rt) {
     backlog_state found = backlog_state::none;
     std::vector<cmwq::detail::seen_run> runs;
-    core_of(rt).queues().for_each([&](cmwq::detail::queue_core& q) {
-        found = q.sample_backlog(runs, cmwq::detail::steady_now() + 60'000'000'000);
-    });
+    core_of(rt).queues().for_each(
+        [&](cmwq::detail::queue_core& q) { found = q.sample_backlog(runs, cmwq::detail::steady_now() + 60 * second); });
     return found;
 }
 

@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <semaphore>
 #include <string>
 #include <sys/wait.h>

@@ -120,7 +120,7 @@ public:
     /// The state of a pwq, for the check for queues that stay at their limit.
     struct backlog {
         bool waiting = false;        ///< items are inactive
-        bool all_run = false;        ///< every active item is running, and the others may follow
+        bool all_run = false;        ///< every active item runs, and no freeze or shutdown() keeps the others back
         std::size_t runs = 0;        ///< if so: how many there are
         std::uint64_t completed = 0; ///< how many items have ended so far
     };

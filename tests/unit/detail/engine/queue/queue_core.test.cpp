@@ -49,6 +49,29 @@ struct listed_queue {
     cmwq::detail::pool_workqueue& pwq;
 };
 
+/// A queue at its limit: one item runs, and another one is in the inbox until that one has ended.
+struct queue_at_limit {
+    explicit queue_at_limit(const bare_env& env) : pool(env), q(env, pool) {
+        q.pwq.max_active = 1;
+        REQUIRE(pool.push(first, q.pwq));
+        REQUIRE(pool.start(by) == &first);
+        REQUIRE(pool.push(behind, q.pwq));
+        q.queue.core.note_backlog();
+    }
+
+    backlog_state look() { return q.queue.core.sample_backlog(runs, steady_now()); }
+    void end_first_and_start_other() {
+        pool.end(by);
+        CHECK(pool.start(by) == &behind);
+    }
+
+    bare_pool pool;
+    listed_queue q;
+    bare_item first, behind;
+    cmwq::detail::worker& by = pool.add_worker();
+    std::vector<cmwq::detail::seen_run> runs;
+};
+
 } // namespace
 
 TEST_CASE("queue: checks under the lock of the list of queues wait for no thread that holds the lock of its pwqs") {
@@ -74,47 +97,26 @@ TEST_CASE("queue: the check of its backlog waits for no thread that holds the lo
 
 TEST_CASE("queue: the check of its backlog sees an item that is in the inbox until another one has ended") {
     const bare_env env;
-    bare_pool pool(env);
-    listed_queue q(env, pool);
-    q.pwq.max_active = 1;
-    bare_item first, behind;
-    cmwq::detail::worker& by = pool.add_worker();
-    REQUIRE(pool.push(first, q.pwq));
-    REQUIRE(pool.start(by) == &first);
-    REQUIRE(pool.push(behind, q.pwq));
-    q.queue.core.note_backlog();
-    std::vector<cmwq::detail::seen_run> runs;
-    CHECK(q.queue.core.sample_backlog(runs, steady_now()) == backlog_state::may_stand_still);
-    CHECK(runs.size() == 1);
-    CHECK(pool.nr_notified > 0); // for a moment others could not see the item
-    pool.end(by);
-    CHECK(pool.start(by) == &behind);
-    pool.end(by);
+    queue_at_limit m(env);
+    CHECK(m.look() == backlog_state::may_stand_still);
+    CHECK(m.runs.size() == 1);
+    CHECK(m.pool.nr_notified > 0); // for a moment others could not see the item
+    m.end_first_and_start_other();
+    m.pool.end(m.by);
 }
 
 TEST_CASE("queue: the checks of its backlog go on while something else than the limit keeps the items back") {
     const bare_env env;
-    bare_pool pool(env);
-    listed_queue q(env, pool);
-    q.pwq.max_active = 1;
-    bare_item first, behind;
-    cmwq::detail::worker& by = pool.add_worker();
-    REQUIRE(pool.push(first, q.pwq));
-    REQUIRE(pool.start(by) == &first);
-    REQUIRE(pool.push(behind, q.pwq));
-    q.queue.core.note_backlog();
-    std::vector<cmwq::detail::seen_run> runs;
-    const auto look = [&] { return q.queue.core.sample_backlog(runs, steady_now()); };
-    pool.ledger.set_frozen(q.pwq, true);
-    CHECK(look() == backlog_state::progresses);
-    pool.ledger.set_frozen(q.pwq, false);
-    CHECK(look() == backlog_state::may_stand_still);
-    pool.ledger.hold_back(q.pwq);
-    CHECK(look() == backlog_state::progresses);
-    pool.ledger.let_go(q.pwq);
-    CHECK(look() == backlog_state::may_stand_still);
-    pool.end(by);
-    CHECK(pool.start(by) == &behind);
-    CHECK(look() == backlog_state::none);
-    pool.end(by);
+    queue_at_limit m(env);
+    m.pool.ledger.set_frozen(m.q.pwq, true);
+    CHECK(m.look() == backlog_state::progresses);
+    m.pool.ledger.set_frozen(m.q.pwq, false);
+    CHECK(m.look() == backlog_state::may_stand_still);
+    m.pool.ledger.hold_back(m.q.pwq);
+    CHECK(m.look() == backlog_state::progresses);
+    m.pool.ledger.let_go(m.q.pwq);
+    CHECK(m.look() == backlog_state::may_stand_still);
+    m.end_first_and_start_other();
+    CHECK(m.look() == backlog_state::none);
+    m.pool.end(m.by);
 }
