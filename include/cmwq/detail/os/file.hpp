@@ -99,16 +99,14 @@ private:
 inline int path_to_replace(const std::string& path, std::string& to) {
     to = path;
     struct stat is{};
-    if (::stat(path.c_str(), &is) != 0) {
-        // A link that leads to nothing would be replaced itself.
-        return errno == ENOENT && ::lstat(path.c_str(), &is) != 0 && errno == ENOENT ? 0 : errno;
+    if (::lstat(path.c_str(), &is) != 0) return errno == ENOENT ? 0 : errno;
+    if (S_ISLNK(is.st_mode)) {
+        char resolved[PATH_MAX];
+        if (::realpath(path.c_str(), resolved) == nullptr || ::stat(resolved, &is) != 0) return errno;
+        to = resolved;
     }
     if (S_ISDIR(is.st_mode)) return EISDIR;
-    if (!S_ISREG(is.st_mode)) return ENOTSUP;
-    char resolved[PATH_MAX];
-    if (::realpath(path.c_str(), resolved) == nullptr) return errno;
-    to = resolved;
-    return 0;
+    return S_ISREG(is.st_mode) ? 0 : ENOTSUP;
 }
 
 /// Writes a file that its readers never see in part: under another name in the same folder, and then it takes the place

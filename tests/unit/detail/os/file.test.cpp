@@ -75,19 +75,23 @@ TEST_CASE("file: replace_file() returns the error, and leaves everything as it w
     CHECK(n == 1);
 }
 
-TEST_CASE("file: replace_file() lets threads write one file at the same time") {
+TEST_CASE("file: replace_file() lets threads write one file at the same time, and others remove it meanwhile") {
     const cmwq_test::temporary_folder folder;
     const std::string path = folder.path("file");
     constexpr int nr_threads = 4, nr_writes = 500;
     std::atomic<int> nr_failed{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < nr_threads; ++i) {
-        threads.emplace_back([&] {
-            for (int n = 0; n < nr_writes; ++n) nr_failed += replace_file(path, "whole") == 0 ? 0 : 1;
+        threads.emplace_back([&, removes = i % 2 == 1] {
+            for (int n = 0; n < nr_writes; ++n) {
+                nr_failed += replace_file(path, "whole") == 0 ? 0 : 1;
+                if (removes) ::unlink(path.c_str());
+            }
         });
     }
     for (std::thread& t : threads) t.join();
     CHECK(nr_failed == 0);
+    CHECK(replace_file(path, "whole") == 0);
     std::string text;
     REQUIRE(read_file(path.c_str(), text) == 0);
     CHECK(text == "whole");
