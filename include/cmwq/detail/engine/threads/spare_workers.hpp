@@ -39,11 +39,12 @@ public:
         wanted_.store(true, seq_cst); // [UNIFORM]
         env_.requests.arm_monitor();
     }
-    /// The manager thread: whether a worker has been requested since the last call.
+    /// The manager thread: whether a worker has been requested since the last call. False also if an attempt to create
+    /// one, during which the request came, has just failed.
     [[nodiscard]] bool take_request() noexcept {
         // [ASK-1] The relaxed load may miss a request: the permit of the requesting thread (PARK-1) then leads to
         // another call.
-        return wanted_.load(relaxed) && wanted_.exchange(false, seq_cst);
+        return wanted_.load(relaxed) && wanted_.exchange(false, seq_cst) && !pauses();
     }
     void drop_request() noexcept { wanted_.store(false, relaxed); }
     [[nodiscard]] bool is_requested() const noexcept { return wanted_.load(relaxed); }
@@ -67,6 +68,8 @@ public:
     }
 
 private:
+    /// True: an attempt to create a worker has just failed; the monitor requests another one at a tick after the pause.
+    [[nodiscard]] bool pauses() noexcept;
     void publish_locked() noexcept { next_.store(idle_.front(), seq_cst); } // [IDLE-2]
 
     atomic<worker*> next_{nullptr}; // A: the idle worker to wake next; written under L

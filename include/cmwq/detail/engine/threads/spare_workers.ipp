@@ -7,11 +7,15 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+CMWQ_INLINE bool spare_workers::pauses() noexcept {
+    const std::int64_t again = retry_at_.load(relaxed);
+    if (again == 0 || steady_now() >= again) return false;
+    env_.requests.arm_monitor();
+    return true;
+}
+
 CMWQ_INLINE void spare_workers::request() noexcept {
-    if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
-        env_.requests.arm_monitor(); // the monitor requests one at a tick after that
-        return;
-    }
+    if (pauses()) return;
     // [ASK-1] seq_cst: this thread has made items pending, then it reads the flag; pairs with take_request(), after
     // which the manager thread checks what is pending. The manager thread is woken in either case: the thread that has
     // set the flag may be preempted before it wakes it.

@@ -6,8 +6,10 @@
 #include "eventually.hpp"
 
 #include <cmwq/detail/engine/threads/load.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <semaphore>
 #include <thread>
@@ -126,6 +128,20 @@ TEST_CASE("load: a producer asks for a worker only while fewer run than the pool
     m.l.count(m.a);
     m.l.wake_a_worker();
     CHECK_FALSE(m.spares.take_request());
+}
+
+TEST_CASE("load: a request that comes while an attempt to create a worker fails waits for the next one") {
+    constexpr std::int64_t an_hour = 3'600'000'000'000;
+    load_machine m;
+    m.l.wake_a_worker();
+    m.spares.retry_at(steady_now() + an_hour);
+    CHECK_FALSE(m.spares.take_request());
+    m.l.wake_a_worker();
+    CHECK_FALSE(m.spares.take_request());
+    m.spares.retry_at(0);
+    CHECK_FALSE(m.spares.take_request()); // the monitor requests it at a tick
+    m.l.wake_a_worker();
+    CHECK(m.spares.take_request());
 }
 
 TEST_CASE("load: without its CPU every item gets a worker") {
