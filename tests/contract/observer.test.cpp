@@ -394,10 +394,9 @@ POLICY_TEST_CASE("observer: is told that a rescuer is called, and of the events 
         CHECK(log.count("mayday") == q.stats().maydays);
         CHECK(log.count("mayday") >= 1);
         REQUIRE(all_told(s.rt));
-        for (const auto kind : {cmwq::event::kind::rescued, cmwq::event::kind::no_thread}) {
-            REQUIRE(s.events.count(kind) == 1);
-            CHECK(log.count("reported: " + s.events.first(kind).message) == 1);
-        }
+        CHECK(s.events.count(cmwq::event::kind::rescued) == 1);
+        // One more, unless the rescuer is faster than the first attempt to make a worker.
+        for (const cmwq::event& e : s.events.all()) CHECK(log.count("reported: " + e.message) == 1);
         s.threads.allow();
     }
     CHECK(s.rt.detach(log));

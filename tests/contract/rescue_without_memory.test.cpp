@@ -82,6 +82,7 @@ POLICY_TEST_CASE("rescue: all items of a queue with a rescuer run without any me
         leave.release();
     }
     q.flush();
+    const bool told = eventually([&] { return no_thread == 1; });
     const bool still_waits = waits.pending();
     const bool cancelled = items[0]->cancel_sync();
     q.drain();
@@ -94,6 +95,7 @@ POLICY_TEST_CASE("rescue: all items of a queue with a rescuer run without any me
     CHECK(!cancelled);
     CHECK(dropped == 0);
     CHECK(refused > 0);
+    CHECK(told);
     CHECK(no_thread == 1);
     CHECK((last_error == ENOMEM || (threads_refused && last_error == EAGAIN)));
     waits.flush();

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <latch>
 #include <memory>
@@ -187,7 +188,7 @@ TEST_CASE("threads refused: sentinels do not take the places of the last workers
     std::atomic<int> ran{0};
     for (int round = 1; round <= 60; ++round) {
         for (int i = 0; i < 6; ++i) {
-            queues[round % 3]->post([&] {
+            queues[static_cast<std::size_t>(round) % 3]->post([&] {
                 stress::burn(200'000);
                 ++ran;
             });
