@@ -4,7 +4,9 @@
 #pragma once
 
 #include "any_queue.hpp"
+#include "catch.hpp"
 #include "event_log.hpp"
+#include "eventually.hpp"
 #include "fake_threads.hpp"
 
 #include <cmwq/runtime.hpp>
@@ -24,5 +26,20 @@ struct scarce_runtime {
 
 /// Options of a queue that has a rescuer.
 inline any_options with_rescuer(std::string_view name = "rescued") { return {.name = name, .rescuer = true}; }
+
+/// From now on threads are refused, and an item of a queue without a rescuer waits for one. So the runtime has reported
+/// that it can make none, before a rescuer runs anything. The destructor waits until the item has run: allow threads
+/// before.
+class refused_item {
+public:
+    refused_item(const any_policy& policy, scarce_runtime& s) : q_(policy, s.rt, "plain") {
+        s.threads.refuse();
+        q_.post([] {});
+        REQUIRE(eventually([&] { return s.events.count(cmwq::event::kind::no_thread) == 1; }));
+    }
+
+private:
+    any_queue q_;
+};
 
 } // namespace cmwq_test

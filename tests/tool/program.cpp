@@ -49,8 +49,9 @@ int main(int argc, char** argv) {
         });
         bottom_half_runs.wait();
     }
-    while (rt.stall_report(std::chrono::milliseconds{100}).empty()) {}
-    std::printf("ready %p\n", static_cast<void*>(&stuck));
+    while (rt.stall_report(std::chrono::milliseconds{100}).empty() || nr_disk != 2) {}
+    std::printf("ready %p rescued %llu\n", static_cast<void*>(&stuck),
+                static_cast<unsigned long long>(disk.stats().rescued)); // 0, if threads are made in 10 ms
     std::fflush(stdout);
     while (std::getchar() != EOF) {}
     go.count_down();

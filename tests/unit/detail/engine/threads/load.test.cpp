@@ -4,12 +4,12 @@
 #include "bare_pool.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "nanoseconds.hpp"
 
 #include <cmwq/detail/engine/threads/load.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <atomic>
-#include <cstdint>
 #include <deque>
 #include <semaphore>
 #include <thread>
@@ -131,10 +131,9 @@ TEST_CASE("load: a producer asks for a worker only while fewer run than the pool
 }
 
 TEST_CASE("load: a request that comes while an attempt to create a worker fails waits for the next one") {
-    constexpr std::int64_t an_hour = 3'600'000'000'000;
     load_machine m;
     m.l.wake_a_worker();
-    m.spares.retry_at(steady_now() + an_hour);
+    m.spares.retry_at(steady_now() + 3'600 * cmwq_test::second);
     CHECK_FALSE(m.spares.take_request());
     m.l.wake_a_worker();
     CHECK_FALSE(m.spares.take_request());
