@@ -146,7 +146,10 @@ struct runtime_stats {
     std::uint64_t overdue = 0;            ///< times a worker was started beside others for items that waited too long
     std::uint64_t events_lost = 0;        ///< events that were not delivered: earlier ones kept `on_event` too long
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
-    pool_growth workers_made = {};        ///< over all pools, by reason; also of workers that have ended
+    /// Times a thread needed the local items of a worker that had its list for itself: it has interrupted the CPUs that
+    /// run threads of the process.
+    std::uint64_t bias_revocations = 0;
+    pool_growth workers_made = {}; ///< over all pools, by reason; also of workers that have ended
 };
 
 namespace detail {

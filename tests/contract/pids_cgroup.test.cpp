@@ -19,7 +19,7 @@ bool write_to(const fs::path& file, const std::string& text) {
     return static_cast<bool>((out << text).flush());
 }
 
-std::string content_of(const fs::path& file) {
+std::string first_text_of(const fs::path& file) {
     std::ifstream in(file);
     std::string text;
     std::getline(in, text, '\0');
@@ -30,12 +30,12 @@ std::string content_of(const fs::path& file) {
 class pids_cgroup {
 public:
     pids_cgroup() {
-        std::istringstream mounts(content_of("/proc/mounts"));
+        std::istringstream mounts(first_text_of("/proc/mounts"));
         std::string device, at, type, options, rest;
         while (mounts >> device >> at >> type >> options && std::getline(mounts, rest)) {
             const bool v1 = type == "cgroup" && ("," + options + ",").find(",pids,") != std::string::npos;
             const bool v2 =
-                type == "cgroup2" && content_of(at + "/cgroup.controllers").find("pids") != std::string::npos;
+                type == "cgroup2" && first_text_of(at + "/cgroup.controllers").find("pids") != std::string::npos;
             if (!v1 && !v2) continue;
             // A cgroup of version 2 must pass its controllers on to its children. The root of a cgroup namespace that
             // has no controllers cannot be used.
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] bool exists() const { return !path_.empty(); }
     [[nodiscard]] bool enter() const { return write_to(path_ / "cgroup.procs", "0"); }
     void set_max(const std::string& n) const { write_to(path_ / "pids.max", n); }
-    [[nodiscard]] std::string current() const { return content_of(path_ / "pids.current"); }
+    [[nodiscard]] std::string current() const { return first_text_of(path_ / "pids.current"); }
 
     std::string why_not;
 

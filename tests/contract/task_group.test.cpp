@@ -175,6 +175,28 @@ TEST_CASE("task_group: after cancel() tasks that have not started do not run") {
     CHECK(nr_run == 2);
 }
 
+TEST_CASE("task_group: a cancel() that finds no task ends with the next wait()") {
+    cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}};
+    const auto run_group = [&] {
+        std::atomic<int> nr_run{0};
+        task_group g{q};
+        g.run([&] { ++nr_run; });
+        CHECK(g.wait());
+        g.cancel();
+        static_cast<void>(g.wait());
+        g.run([&] {
+            ++nr_run;
+            g.cancel();
+        });
+        static_cast<void>(g.wait());
+        g.run([&] { ++nr_run; });
+        CHECK(g.wait());
+        CHECK(nr_run == 3);
+    };
+    SECTION("outside of items") { run_group(); }
+    SECTION("in an item") { in_item(q, run_group); }
+}
+
 TEST_CASE("task_group: tasks that a shutdown drops end the wait") {
     cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}};
     std::binary_semaphore started{0}, leave{0};

@@ -10,9 +10,10 @@
 // owner or only for those of other workers, passes over an empty list without its lock, or watches without an end; a
 // task that is listed and stays unlisted; a task that leaves the local list by a theft, a recall or a refusal, or comes
 // to the group, unnoticed by a wait or by its start; a worker that announces its local items after it has listed them;
-// a cancelled task that runs, or is not counted. Those of task_group.test.cpp found two more: a push that reads the
-// flag without the lock of the list, and an owner that searches only its own list. They do not find that ends take no
-// lock while a waiter watches.
+// a cancelled task that runs, or is not counted; an owner alone that does not look whether another thread waits, or
+// that thread without its note or its barrier; a count of the owner that stays when another thread has ended its tasks.
+// Those of task_group.test.cpp found two more: a push that reads the flag without the lock of the list, and an owner
+// that searches only its own list. They do not find that ends take no lock while a waiter watches.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -134,6 +135,30 @@ TEST_CASE("task_group: the item that has made the group and another thread wait"
         added.acquire();
         static_cast<void>(shared->wait());
         model::require(tasks.ran_once_each(), "each has run once");
+        left.release();
+        done.acquire();
+        model::require(m.waited() == 0, "no thread waited for the monitor");
+        m.q.flush();
+    }));
+    // The limit keeps all tasks for the owner, which takes the lock of the group only if it sees that somebody waits.
+    CHECK(model::explore(search_on(2, "owner-alone", 4, 3), [] {
+        elastic_machine m({.max_active = 1});
+        counted_runs x;
+        task_group* shared = nullptr;
+        model::semaphore added{0}, left{0}, done{0};
+        m.q.post([&] {
+            task_group g{m.q};
+            g.run([&] { x(); });
+            shared = &g;
+            added.release();
+            static_cast<void>(g.wait());
+            model::require(x.runs() == 1, "it has run once");
+            left.acquire();
+            done.release();
+        });
+        added.acquire();
+        static_cast<void>(shared->wait());
+        model::require(x.runs() == 1, "it has run once");
         left.release();
         done.acquire();
         model::require(m.waited() == 0, "no thread waited for the monitor");

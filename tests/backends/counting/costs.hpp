@@ -18,6 +18,7 @@ struct costs {
     std::int64_t relax = 40;          ///< one cpu_relax()
     std::int64_t clock = 20;          ///< reading the clock
     std::int64_t system_call = 300;   ///< a futex call, a yield, a change of the affinity
+    std::int64_t interrupt = 1'000;   ///< a CPU is interrupted by another one
     std::int64_t probe = 1'000;       ///< reading the state of another thread
     std::int64_t thread_switch = 500; ///< a CPU continues with another thread
     std::int64_t wake_up = 1'500;     ///< an idle CPU begins to run the thread that was woken

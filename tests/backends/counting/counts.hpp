@@ -20,6 +20,7 @@ struct counts {
     std::uint64_t lock_ns = 0;     ///< virtual time of these waits
     std::uint64_t sleeps = 0;      ///< waits in the kernel
     std::uint64_t wakes = 0;       ///< system calls that wake a thread
+    std::uint64_t barriers = 0;    ///< barriers for all threads
     std::uint64_t allocations = 0; ///< calls of operator new
 
     void add(const counts& o) noexcept {
@@ -33,6 +34,7 @@ struct counts {
         lock_ns += o.lock_ns;
         sleeps += o.sleeps;
         wakes += o.wakes;
+        barriers += o.barriers;
         allocations += o.allocations;
     }
     friend bool operator==(const counts&, const counts&) = default;

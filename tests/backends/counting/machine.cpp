@@ -159,6 +159,16 @@ void wake_one(const void* word) noexcept {
     s->wake_first(word);
 }
 
+void barrier_of_all() noexcept {
+    scheduler* const s = scheduler::current();
+    if (s == nullptr) return;
+    const scheduler::section inside;
+    s->spend(s->options().time.system_call + s->options().time.interrupt);
+    s->take_turn();
+    if (counts* const to = s->counted_now()) ++to->barriers;
+    s->interrupt_others(s->options().time.interrupt);
+}
+
 lock_attempt begin_lock() noexcept {
     scheduler* const s = scheduler::current();
     return s != nullptr ? lock_attempt{s->self().atomics, s->now()} : lock_attempt{0, 0};

@@ -111,6 +111,8 @@ void yield() noexcept;
 /// Sleeps while the word has the value `seen`. False: the deadline has passed.
 bool wait_for_word(const void* word, std::uint32_t seen, std::int64_t deadline) noexcept;
 void wake_one(const void* word) noexcept;
+/// Interrupts each CPU that runs a thread.
+void barrier_of_all() noexcept;
 
 /// The state of a thread before it locks a mutex. An attempt that succeeds at once makes one atomic access.
 struct lock_attempt {

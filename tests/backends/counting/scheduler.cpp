@@ -84,6 +84,14 @@ void scheduler::access(std::uintptr_t address, std::size_t size, access_kind k, 
     for (std::uintptr_t l = first; l <= last; ++l) touch(std::max(address, l << lines::shift), write, to, code);
 }
 
+void scheduler::interrupt_others(std::int64_t ns) noexcept {
+    for (cpu& c : cpus_) {
+        if (c.running == nullptr || steps_.erase({c.clock, c.number}) == 0) continue;
+        c.clock += ns;
+        steps_.insert({c.clock, c.number});
+    }
+}
+
 void scheduler::lock_waited(std::int64_t ns, const void* code) noexcept {
     counts* const to = counted_now();
     if (to == nullptr) return;

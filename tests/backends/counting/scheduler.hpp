@@ -106,6 +106,8 @@ public:
     void take_turn() noexcept;
     /// Time passes on the CPU of the running thread.
     void spend(std::int64_t ns) noexcept { cpu_of_self().clock += ns; }
+    /// Time passes on each other CPU that runs a thread.
+    void interrupt_others(std::int64_t ns) noexcept;
 
     simulated_thread& start(std::function<void()> body, const cpu_mask& allowed);
     void join(simulated_thread& t) noexcept;

@@ -272,6 +272,16 @@ public:
         o.dead = true;
     }
 
+    /// In one step for each thread, it and the running thread learn what the other one knows.
+    void barrier_of_all() noexcept {
+        for (unsigned i = 0; i < nr_threads_; ++i) {
+            point();
+            vclock &own = self_->clock, &its = threads_[i]->clock;
+            own.join(its);
+            its = own;
+        }
+    }
+
     // ---- reports ------------------------------------------------------------------------------------------------
 
     void label(const void* owner, const char* name) { labels_.emplace_back(owner, name); }

@@ -97,6 +97,8 @@ public:
     atomic<bool> cancelled{false};  // tasks that have not started will not run
     atomic<bool> has_credit{false}; // a worker has got credit since the last wait() has returned
     atomic<bool> awaited{true};     // the last wait() has returned, and no task was added under the lock since
+    atomic<bool> noted{false};      // `error` or `incomplete` is set
+    atomic<bool> watched{false};    // a thread that is not the owner waits, or has waited since the owner's last wait()
 
     // A: written by the owner.
     atomic<std::size_t> nr_own{0}; // tasks that it has added without the lock, less those that it has ended so

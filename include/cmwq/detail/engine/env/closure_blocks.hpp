@@ -4,18 +4,12 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/base/sanitizer.hpp>
 
 #include <cstddef>
 #include <new>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CMWQ_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CMWQ_ADDRESS_SANITIZER
-#endif
-#endif
 #ifdef CMWQ_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif

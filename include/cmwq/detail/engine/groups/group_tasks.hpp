@@ -13,6 +13,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Takes a task off the list of its group.
 void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock);
+/// A task does not run.
+void note_incomplete_locked(group_core& g) noexcept CMWQ_REQUIRES(g.lock);
 /// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
 /// the task, and gives its memory back.
 [[nodiscard]] bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept CMWQ_REQUIRES(g.lock);

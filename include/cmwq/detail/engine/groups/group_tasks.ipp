@@ -24,8 +24,13 @@ CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept {
     g.not_started.remove(t);
 }
 
+CMWQ_INLINE void note_incomplete_locked(group_core& g) noexcept {
+    g.incomplete = true;
+    g.noted.store(true, relaxed);
+}
+
 CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept {
-    if (cancelled) g.incomplete = true; // it has not run
+    if (cancelled) note_incomplete_locked(g); // it has not run
     if (t.beyond_limit) --g.nr_beyond_limit;
     t.ended = true;
     return t.nr_examiners == 0;
@@ -58,6 +63,7 @@ CMWQ_INLINE void keep_error(group_core& g) noexcept {
     refuse_thread_exit_in_handler();
     const scoped_lock guard(g.lock);
     if (g.error == nullptr) g.error = std::current_exception();
+    g.noted.store(true, relaxed);
 }
 
 CMWQ_API void run_task(work_base& w) {
@@ -132,7 +138,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     const scoped_lock guard(g.lock);
     const queue_status s = queue_work(g.queue, t, any_cpu);
     if (s != queue_status::queued) {
-        g.incomplete = true;
+        note_incomplete_locked(g);
         if (finished_locked(g)) woken.take_all(g); // an end has met the task that was not added after all
         return s;
     }

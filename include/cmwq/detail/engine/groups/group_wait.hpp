@@ -47,6 +47,8 @@ private:
     void search() noexcept;
     void list_unlisted_locked(work_base& w) noexcept CMWQ_REQUIRES(g_.lock);
     [[nodiscard]] bool run_unlisted() noexcept;
+    [[nodiscard]] bool is_alone() const noexcept;
+    void watch_locked() noexcept CMWQ_REQUIRES(g_.lock);
     void sleep(group_sleeper& s);
     void give_up(group_sleeper& s) noexcept;
     void run(group_task& t, bool cancelled) noexcept;

@@ -17,6 +17,7 @@
 #include <cmwq/detail/engine/waits/group_sleeper.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/sync/process_barrier.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -175,7 +176,7 @@ CMWQ_INLINE void group_wait::search() noexcept {
     // A worker that gets credit only now sees the flag. The tasks that have left the list of the owner are in `moved`.
     if (g_.owner == self_ && !g_.has_credit.load(relaxed)) {
         const scoped_lock guard(g_.lock);
-        self_->of_thread->local.for_each(list);
+        self_->of_thread->local.for_each_own(list);
         g_.searched = true;
         return;
     }
@@ -216,6 +217,27 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     count_own(g_, minus_one);
     t.perform(t, group_task::step::give_back_memory);
     return true;
+}
+
+// Whether this thread is the owner, no task is left, and since the return of the last wait() no other thread has had a
+// part in the group: it has run all tasks itself, nobody else waits, and there is nothing to tell. Then wait() needs no
+// lock.
+CMWQ_INLINE bool group_wait::is_alone() const noexcept {
+    if (self_ == nullptr || self_ != g_.owner || g_.nr_own.load(relaxed) != 0 || !process_barrier::is_ready())
+        return false;
+    process_barrier::here();                    // [GROUP-2]
+    if (g_.watched.load(seq_cst)) return false; // [READY-1]
+    return g_.awaited.load(relaxed) && !g_.has_credit.load(relaxed) && !g_.noted.load(relaxed) &&
+           !g_.cancelled.load(relaxed) && !lists_all_ && !counted_;
+}
+
+// This thread is not the owner. [GROUP-2]: either the owner sees that somebody waits, or this thread sees that the
+// owner has counted its last task. If the process is not registered for barriers yet, run() does nothing. [READY-1]: an
+// owner that finds later that it is sees that somebody waits.
+CMWQ_INLINE void group_wait::watch_locked() noexcept {
+    if (g_.owner == nullptr || self_ == g_.owner || g_.watched.load(relaxed)) return;
+    g_.watched.store(true, seq_cst); // [READY-1]
+    process_barrier::run();          // [GROUP-2]
 }
 
 // Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give
@@ -321,7 +343,13 @@ CMWQ_INLINE bool group_wait::wait() {
     group_task* done = nullptr; // a local task that this thread has run
     bool cancelled = false;     // of that task
     for (;;) {
-        if (done == nullptr && run_unlisted()) continue;
+        if (done == nullptr) {
+            if (run_unlisted()) continue;
+            if (is_alone()) {
+                g_.has_own.store(false, relaxed);
+                return true;
+            }
+        }
         group_sleeper s(kind(), self_ != nullptr ? self_->pool.id() : 0);
         next_step next;
         bool finished = false, complete = false, mine = false;
@@ -338,6 +366,7 @@ CMWQ_INLINE bool group_wait::wait() {
             }
             if (ended != 0) count_down_locked(g_, ended, woken);
             list_moved_locked(g_);
+            watch_locked();
             finished = finished_locked(g_);
             if (!finished) {
                 next = decide_locked(s);
@@ -347,9 +376,13 @@ CMWQ_INLINE bool group_wait::wait() {
                 std::swap(error, g_.error);
                 complete = !std::exchange(g_.incomplete, false);
                 g_.cancelled.store(false, relaxed);
+                g_.noted.store(false, relaxed);
                 g_.has_credit.store(false, relaxed);
                 if (self_ == g_.owner && self_ != nullptr) {
                     g_.has_own.store(false, relaxed);
+                    g_.watched.store(false, relaxed);
+                    g_.nr_counted += g_.nr_own.load(relaxed); // others have ended some of its tasks
+                    g_.nr_own.store(0, relaxed);
                     woken.take_all(g_); // of the last ends the other waiters do not know
                 }
                 g_.awaited.store(true, relaxed);

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/process_barrier.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -62,6 +63,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom, report_
         directory::get().remove(listed_);
         throw;
     }
+    process_barrier::prepare_if_quick(); // these may be the first threads of the program
     int error = diagnosis_.start();
     if (error == 0) error = service_.start();
     if (error == 0) error = manager_.start();
@@ -230,6 +232,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
         total.repatriated += one.repatriated;
         total.items_rescued += one.rescued;
         total.overdue += one.overdue;
+        total.bias_revocations += one.bias_revocations;
         detail::add(total.workers_made, one.workers_made);
     };
     pools_.for_each_pool(add);

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/process_barrier.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>
@@ -103,6 +104,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wakeup.wanted(); });
     if (wanted) env_.requests.wake_manager(); // the manager thread could not create the thread, and tries again
     all.pending |= wanted;
+    if (process_barrier::is_wanted()) env_.requests.wake_diagnosis(); // it may wait: preparing takes milliseconds
     if (now >= check_due_) {
         constexpr std::int64_t interval = 100'000'000;
         check_due_ = now + interval;

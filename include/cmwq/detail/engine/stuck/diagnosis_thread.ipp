@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/stuck/saturation.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/process_barrier.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <algorithm>
@@ -56,6 +57,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
         const bool settles = settles_.exchange(false, relaxed); // [PARK-1]
         env_.events.deliver_posted();
         if (settles) settled_.unpark();
+        process_barrier::prepare();
         const std::int64_t waits = deadlock_check::check_if_due(env_), backlogs = serve_backlogs();
         env_.requests.sleep_as_diagnosis(earlier_of(waits, backlogs));
     }

@@ -25,7 +25,7 @@ class bottom_half_pool;
 struct pool_stats {
     std::uint64_t started = 0, completed = 0;
     std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0, rescued = 0,
-                  overdue = 0;
+                  overdue = 0, bias_revocations = 0;
     pool_growth workers_made = {};
 };
 

@@ -84,6 +84,7 @@ CMWQ_INLINE pool_stats item_pool::stats() noexcept {
         return true;
     });
     s.completed = std::min(s.completed, s.started);
+    if (locals != nullptr) s.bias_revocations = local_lists::nr_revocations(ledger);
     if (rescue != nullptr) s.rescued = rescue->nr_rescued();
     if (threads != nullptr) s.workers_made = threads->counts_locked(ledger).made;
     if (places != nullptr) s.repatriated = places->nr_repatriated_locked();

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/wait_stamp.hpp>
+#include <cmwq/detail/sync/biased_mutex.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstdint>
@@ -39,14 +40,14 @@ public:
     // --- the owner ---------------------------------------------------------------------------------------------------
 
     void push(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
-        const scoped_lock g(lock_);
+        const own_lock g(lock_);
         push_locked(w);
     }
     /// Assigns the item to `pwq`, and pushes it, unless `stop` is set. A thread that sets it, and then calls
     /// for_each(), finds the item, or the owner has seen the flag. False: nothing has changed.
     [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w, pool_workqueue& pwq) noexcept
         CMWQ_EXCLUDES(lock_) {
-        const scoped_lock g(lock_);
+        const own_lock g(lock_);
         if (stop.load(relaxed)) return false; // the lock carries the order
         assign(w, pwq);
         push_locked(w);
@@ -58,7 +59,7 @@ public:
     [[nodiscard]] work_base* take_follow_up(end from, const pool_workqueue& of, wanted which,
                                             const atomic<std::uint64_t>& nr_recalls) noexcept CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
-        const scoped_lock g(lock_);
+        const own_lock g(lock_);
         const bool continues = continues_since_.load(relaxed) == nr_recalls.load(seq_cst); // [LOC-4]
         work_base* const w = continues ? at(from) : nullptr;
         if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
@@ -75,7 +76,7 @@ public:
     [[nodiscard]] work_base* take_back_if(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
         constexpr int nr_looks = 4;
         if (size_.load(relaxed) == 0) return nullptr;
-        const scoped_lock g(lock_);
+        const own_lock g(lock_);
         work_base* at = list_.back();
         for (int i = 0; i < nr_looks && at != nullptr; ++i, at = list_.prev(*at)) {
             if (!f(*at)) continue;
@@ -84,14 +85,36 @@ public:
         }
         return nullptr;
     }
-
-    // --- under the pool lock -----------------------------------------------------------------------------------------
-
     [[nodiscard]] work_base* take(end which) noexcept CMWQ_EXCLUDES(lock_) {
+        const own_lock g(lock_);
+        return take_locked(which);
+    }
+    /// Moves all items to `to`, as recall() does.
+    void give_back(item_list& to, const ages& a) noexcept CMWQ_EXCLUDES(lock_) {
+        item_list own;
+        {
+            const own_lock g(lock_);
+            move_all_locked(own);
+        }
+        merge(to, own, a);
+    }
+    /// Calls `f(work_base&)` for each item, the oldest one first.
+    template <class F>
+    void for_each_own(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const own_lock g(lock_);
+        for_each_locked(f);
+    }
+
+    // --- other threads, under the pool lock --------------------------------------------------------------------------
+
+    /// A thread that needs the lists of several workers calls this for each of them first. True: process_barrier::run()
+    /// must follow, once for all.
+    [[nodiscard]] bool announce_visit() noexcept { return lock_.announce(); }
+    [[nodiscard]] std::uint64_t nr_revocations() const noexcept { return lock_.nr_revocations(); }
+
+    [[nodiscard]] work_base* give_oldest() noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        work_base* const w = at(which);
-        if (w != nullptr) remove_locked(*w);
-        return w;
+        return take_locked(end::oldest);
     }
     /// Moves the older half of the items to `to`, at most `max`. The caller is the owner of that list.
     void give_oldest(local_items& to, unsigned max) noexcept CMWQ_EXCLUDES(lock_) {
@@ -115,14 +138,9 @@ public:
         item_list own;
         {
             const scoped_lock g(lock_);
-            continues_since_.store(never, relaxed);
-            while (work_base* const w = list_.front()) {
-                remove_locked(*w);
-                note_moved(*w, moved_to::pool);
-                own.push_back(*w);
-            }
+            move_all_locked(own);
         }
-        to.merge(own, [&a](const work_base& x, const work_base& y) { return a.of(age_of(x)) < a.of(age_of(y)); });
+        merge(to, own, a);
     }
     /// Calls `f(work_base&)` for the oldest item, if there is one.
     template <class F>
@@ -134,7 +152,7 @@ public:
     template <class F>
     void for_each(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
-        for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
+        for_each_locked(f);
     }
     /// The owner begins a run. `admitted`: items of the list may follow in it, until the next recall. `nr_recalls`: how
     /// many the pool has had.
@@ -149,8 +167,28 @@ private:
     [[nodiscard]] work_base* at(end which) noexcept CMWQ_REQUIRES(lock_) {
         return which == end::oldest ? list_.front() : list_.back();
     }
+    [[nodiscard]] work_base* take_locked(end which) noexcept CMWQ_REQUIRES(lock_) {
+        work_base* const w = at(which);
+        if (w != nullptr) remove_locked(*w);
+        return w;
+    }
+    void move_all_locked(item_list& to) noexcept CMWQ_REQUIRES(lock_) {
+        continues_since_.store(never, relaxed);
+        while (work_base* const w = list_.front()) {
+            remove_locked(*w);
+            note_moved(*w, moved_to::pool);
+            to.push_back(*w);
+        }
+    }
+    static void merge(item_list& to, item_list& own, const ages& a) noexcept {
+        to.merge(own, [&a](const work_base& x, const work_base& y) { return a.of(age_of(x)) < a.of(age_of(y)); });
+    }
+    template <class F>
+    void for_each_locked(F& f) noexcept CMWQ_REQUIRES(lock_) {
+        for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
+    }
     void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
-        const scoped_lock g(lock_);
+        const own_lock g(lock_);
         while (work_base* const w = items.pop_front()) list_.push_back(*w);
         publish_longer_locked();
     }
@@ -178,7 +216,7 @@ private:
         size_.store(static_cast<unsigned>(list_.size()), relaxed); // relaxed: a lower number wakes no thread
     }
 
-    ranked_mutex<lock_rank::local_items> lock_; // P
+    biased_mutex<lock_rank::local_items> lock_; // P
     // A: how many recalls the pool had had when the current run began; never: no item may follow in it. Written by the
     // owner, or under P; always under L
     atomic<std::uint64_t> continues_since_{never};

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/process_barrier.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -102,6 +103,7 @@ public:
     /// Calls `f(work_base&)` for each local item, under the pool lock and the lock of its list.
     template <class F>
     static void for_each_locked(pool_ledger& ledger, F&& f) noexcept CMWQ_REQUIRES(ledger.lock) {
+        announce_visits_locked(ledger);
         ledger.for_each_busy_locked([&](worker& w) {
             w.local.for_each(f);
             return true;
@@ -115,6 +117,8 @@ public:
     }
     /// The ledger accepts all local items.
     void recall_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// How often a thread has revoked the bias of a list's lock, over all workers that the pool has had.
+    [[nodiscard]] static std::uint64_t nr_revocations(const pool_ledger& ledger) noexcept;
     /// At each tick: looks whether an item of the pool is old. While one is, old ones start first.
     void look_for_old_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
 
@@ -132,6 +136,8 @@ private:
         note_moved(w, moved_to::pool);
         return false;
     }
+    /// This thread is about to visit all lists.
+    static void announce_visits_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     static void accept_all_locked(pool_ledger& ledger, item_list& items, const ages& a) noexcept
         CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);

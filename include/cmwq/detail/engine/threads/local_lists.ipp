@@ -126,11 +126,29 @@ CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
     if (nr_announced_.load(seq_cst) == 0) return;              // [LOC-4]
     const ages a = ledger.env.ticks.compare();
     item_list recalled;
+    announce_visits_locked(ledger);
     ledger.for_each_busy_locked([&](worker& w) {
         w.local.recall(recalled, a);
         return true;
     });
     accept_all_locked(ledger, recalled, a);
+}
+
+CMWQ_INLINE void local_lists::announce_visits_locked(pool_ledger& ledger) noexcept {
+    bool any = false;
+    ledger.for_each_busy_locked([&any](worker& w) {
+        any |= w.local.announce_visit();
+        return true;
+    });
+    if (any) process_barrier::run(); // [BIAS-1], [BIAS-2]
+}
+
+CMWQ_INLINE std::uint64_t local_lists::nr_revocations(const pool_ledger& ledger) noexcept {
+    std::uint64_t n = 0;
+    ledger.for_each_record([&n](const run_record& k) {
+        if (!k.is_nested()) n += k.of_thread->local.nr_revocations();
+    });
+    return n;
 }
 
 // A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
@@ -241,7 +259,7 @@ CMWQ_INLINE work_base* local_lists::take_old_locked(pool_ledger& ledger, worker&
             take_half_locked(*from, self);
             from = &self;
         }
-        work_base* const w = from->local.take(local_items::end::oldest);
+        work_base* const w = from == &self ? self.local.take(local_items::end::oldest) : from->local.give_oldest();
         if (w == nullptr) continue; // the owner was faster
         if (from != &self) note_moved(*w, moved_to::worker);
         if (admit_locked(ledger, *w)) return w;
@@ -313,7 +331,7 @@ CMWQ_INLINE void local_lists::end_work_locked(pool_ledger& ledger, worker& self)
     if (!self.announced) return;
     item_list left;
     const ages a = ledger.env.ticks.compare();
-    self.local.recall(left, a);
+    self.local.give_back(left, a);
     accept_all_locked(ledger, left, a);
     take_back_announcement(self);
 }
