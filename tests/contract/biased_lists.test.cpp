@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -26,6 +27,7 @@
 #include <sys/single_threaded.h>
 #endif
 
+using namespace std::chrono_literals;
 using cmwq_test::eventually;
 using cmwq_test::findings;
 using cmwq_test::in_child;
@@ -139,6 +141,24 @@ TEST_CASE("biased lists: a filter that forbids membarrier(2) while lists have a 
         const std::uint64_t before = trees.stats().bias_revocations;
         for (int i = 0; i < rounds; ++i) f.expect(2, trees.grow(), "a leaf is missing after that");
         f.expect(4, trees.stats().bias_revocations - before <= trees.stats().peak_threads, "a list got a bias again");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK((o.exited_with(0) || o.exited_with(skipped)));
+}
+
+TEST_CASE("biased lists: after such a filter, each barrier lasts until no CPU can keep a store to itself") {
+    const auto o = in_child([] {
+        process_barrier::want();
+        process_barrier::prepare();
+        if (!process_barrier::is_ready() || !forbid_membarrier()) return skipped;
+        findings f;
+        for (int i = 0; i < 3; ++i) {
+            const auto began = std::chrono::steady_clock::now();
+            process_barrier::run();
+            f.expect(1, std::chrono::steady_clock::now() - began >= 1ms, "there was neither a barrier nor a pause");
+            f.expect(2, !process_barrier::is_ready(), "another list would get a bias");
+        }
         return f.wrong();
     });
     INFO(o.stderr_text);

@@ -5,9 +5,9 @@
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/base/sanitizer.hpp>
+#include <cmwq/detail/os/clock.hpp>
 
 #include <cstdint>
-#include <ctime>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,12 +40,12 @@ public:
     [[nodiscard]] static bool is_wanted() noexcept { return state_.load(relaxed) == state::wanted; }
     /// The kernel lets a program that already has threads wait for some milliseconds.
     static void prepare() noexcept {
-        if (is_wanted()) register_process();
+        if (is_wanted()) register_process(state::wanted);
     }
     /// The same before somebody wants it, in a program that has no threads yet: there it takes microseconds.
     static void prepare_if_quick() noexcept {
 #if __has_include(<sys/single_threaded.h>)
-        if (__libc_single_threaded && state_.load(relaxed) == state::unknown) register_process();
+        if (__libc_single_threaded && state_.load(relaxed) == state::unknown) register_process(state::unknown);
 #endif
     }
     /// The place of the barrier in the thread that needs none: the compiler must not move accesses across it.
@@ -53,15 +53,14 @@ public:
     /// When it returns, each thread that runs at that time has executed a full memory barrier since the call, and so
     /// has the caller. Takes a microsecond or some: the system interrupts the CPUs that run threads of the process.
     static void run() noexcept {
-        if (call(barrier) || !is_ready()) return;
-        // A filter of system calls that came later forbids it. No CPU keeps a store to itself for nearly as long.
-        state_.store(state::refused, seq_cst); // [READY-1]
-        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-        ::nanosleep(&pause, nullptr);
+        if (call(barrier)) return;
+        const state s = state_.load(seq_cst); // [READY-1]
+        if (s == state::ready || s == state::lost) pause();
     }
 
 private:
-    enum class state : unsigned char { unknown, wanted, ready, refused };
+    // Lost: it was ready, then came a filter that forbids the system call. Threads may still rely on here().
+    enum class state : unsigned char { unknown, wanted, ready, refused, lost };
 #ifdef CMWQ_THREAD_SANITIZER
     static constexpr state at_first = state::refused; // ThreadSanitizer does not know what the system call does
 #else
@@ -70,8 +69,17 @@ private:
     static constexpr int registration = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
                          barrier = MEMBARRIER_CMD_PRIVATE_EXPEDITED;
 
-    static void register_process() noexcept {
-        state_.store(call(registration) ? state::ready : state::refused, seq_cst); // [READY-1]
+    // Another thread may do the same.
+    static void register_process(state before) noexcept {
+        const state after = call(registration) ? state::ready : state::refused;
+        state_.compare_exchange_strong(before, after, seq_cst, relaxed); // [READY-1]
+    }
+    // No CPU keeps a store to itself for nearly as long.
+    static void pause() noexcept {
+        constexpr std::int64_t duration = 1'000'000;
+        state_.store(state::lost, seq_cst); // [READY-1]
+        const std::int64_t end = monotonic_now() + duration;
+        while (monotonic_now() < end) sleep_for(duration); // a signal ends a sleep early
     }
     static bool call(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
